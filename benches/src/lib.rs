@@ -1,0 +1,1 @@
+//! Criterion groups and the interleaved boot bench.

@@ -1,0 +1,1 @@
+//! Runs scenarios against a cluster and records what happens; it never judges.

@@ -1,0 +1,1 @@
+//! The record of a run: entries, hash chain, writer and reader.

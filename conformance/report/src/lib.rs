@@ -1,0 +1,1 @@
+//! Verdicts to readers: JSON, JUnit, HTML and the terminal's table.

@@ -1,0 +1,1 @@
+//! The KubeVirt API: wire types, CRDs, defaulting and admission rules, all pure.

@@ -1,0 +1,3 @@
+//! Admission webhooks and the subresources of VMs and VMIs.
+
+fn main() {}

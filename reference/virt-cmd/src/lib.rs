@@ -1,0 +1,1 @@
+//! The protocol between virt-handler and virt-launcher: gRPC over a unix socket.

@@ -1,0 +1,3 @@
+//! The node agent: device plugins, node labels, and the hand that drives each launcher.
+
+fn main() {}

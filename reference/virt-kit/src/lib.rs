@@ -1,0 +1,1 @@
+//! What every component needs: client, leader election, certificates, events, health, logs.

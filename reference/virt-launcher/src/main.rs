@@ -1,0 +1,3 @@
+//! PID 1 of a VM's pod: takes orders, runs one machine, says how it ended.
+
+fn main() {}

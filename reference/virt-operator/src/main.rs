@@ -1,0 +1,3 @@
+//! Turns a KubeVirt resource into a running system and reports how far it is.
+
+fn main() {}

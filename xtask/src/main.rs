@@ -1,0 +1,3 @@
+//! The project's own commands: clusters, images, tests. It executes heavy tools and links none.
+
+fn main() {}
