@@ -1,1 +1,7 @@
-//! The KubeVirt API: wire types, CRDs, defaulting and admission rules, all pure.
+//! The KubeVirt API as this project serves it: wire types, defaulting and admission rules.
+//!
+//! A leaf crate without I/O: plain values in, plain values out. One Rust type per OpenAPI
+//! definition of the original, with the same name, so that facts can be looked up by name.
+
+pub mod names;
+pub mod v1;
