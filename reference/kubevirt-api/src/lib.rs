@@ -4,4 +4,5 @@
 //! definition of the original, with the same name, so that facts can be looked up by name.
 
 pub mod names;
+pub mod quantity;
 pub mod v1;
