@@ -3,6 +3,7 @@
 //! A leaf crate without I/O: plain values in, plain values out. One Rust type per OpenAPI
 //! definition of the original, with the same name, so that facts can be looked up by name.
 
+pub mod crd;
 pub mod names;
 pub mod quantity;
 pub mod v1;

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Devices of a machine.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -80,8 +81,19 @@ pub struct Disk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// Give the disk an I/O thread of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "dedicatedIOThread",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
     pub dedicated_io_thread: Option<bool>,
+    /// What a failing host disk does: `stop`, `ignore`, `report` or `enospace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_policy: Option<String>,
+    /// Block sizes that the guest sees; taken as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub block_size: Option<Value>,
     /// Let other machines write to the disk too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shareable: Option<bool>,
@@ -150,6 +162,36 @@ pub struct Interface {
     /// Hide the guest behind the pod's address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub masquerade: Option<InterfaceMasquerade>,
+    /// Hand a virtual function of a network card to the guest; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub sriov: Option<Value>,
+    /// User-mode network stack; discontinued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub slirp: Option<Value>,
+    /// Macvtap binding; discontinued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub macvtap: Option<Value>,
+    /// Old passt binding; discontinued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub passt: Option<Value>,
+    /// Passt binding; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub passt_binding: Option<Value>,
+    /// Binding by a plug-in; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub binding: Option<Value>,
+    /// PCI address in the guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pci_address: Option<String>,
+    /// Link state: `up`, `down` or `absent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
     /// Ports that are forwarded to the guest; all when unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ports: Option<Vec<Port>>,

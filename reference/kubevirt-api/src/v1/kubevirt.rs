@@ -76,7 +76,6 @@ pub struct ComponentConfig {
 /// Settings that take effect at once.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct KubeVirtConfiguration {
     /// Settings for labs and developers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,7 +97,6 @@ pub struct KubeVirtConfiguration {
 /// Settings for labs and developers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
 pub struct DeveloperConfiguration {
     /// Run guests by emulation, on nodes without hardware virtualization too.
     #[serde(default, skip_serializing_if = "Option::is_none")]

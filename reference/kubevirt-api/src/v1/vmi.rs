@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
-    api::core::v1::{Affinity, PodDNSConfig, Probe, Toleration, TopologySpreadConstraint},
+    api::core::v1::{Affinity, PodDNSConfig, Toleration, TopologySpreadConstraint},
     apimachinery::pkg::{api::resource::Quantity, apis::meta::v1::Time},
 };
 use kube::{CustomResource, KubeSchema};
@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     condition::Condition,
     domain::{DomainSpec, Machine},
+    probe::Probe,
     volume::{Network, Volume},
 };
 
@@ -43,6 +44,9 @@ pub struct VirtualMachineInstanceSpec {
     /// Host name of the guest; the object's name when unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
+    /// ServiceAccount of the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
     /// Subdomain of the guest's full name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subdomain: Option<String>,
@@ -313,4 +317,3 @@ pub struct GuestOsInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
-

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::LocalObjectReference;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// One volume; exactly one source must be set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +42,34 @@ pub struct Volume {
     /// The token of a ServiceAccount as a file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ServiceAccountVolumeSource>,
+    /// A claim whose changes are thrown away; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub ephemeral: Option<Value>,
+    /// Answers for the set-up of Windows; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub sysprep: Option<Value>,
+    /// Target of memory dumps; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub memory_dump: Option<Value>,
+    /// Metrics of the host; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub downward_metrics: Option<Value>,
+    /// A path of the launcher pod; not served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub container_path: Option<Value>,
+    /// Facts of the pod as files; not served.
+    #[serde(
+        rename = "downwardAPI",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub downward_api: Option<Value>,
 }
 
 /// A disk image in a container image.
