@@ -1,3 +1,10 @@
-//! The node agent: device plugins, node labels, and the hand that drives each launcher.
+//! Starts the node agent.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use virt_handler::{app, args::Args};
+
+fn main() -> ExitCode {
+    virt_kit::program::run("virt-handler", |token| app::run(Args::parse(), token))
+}
