@@ -33,6 +33,8 @@ pub enum Edit {
     Twin(Target),
     /// The object is deleted right after such a version, and never comes back.
     Delete(Target),
+    /// An object that was never there appears, and stays.
+    Appear(Appear),
     /// The answer to a step is another one.
     Respond(Respond),
     /// What the guest said is another thing.
@@ -142,6 +144,17 @@ pub struct Replay {
     pub matching: Matcher,
     /// After the last version that matches this.
     pub behind: Matcher,
+}
+
+/// An object that was never there appears.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Appear {
+    /// The object; it is put into the scenario's namespace when it names none.
+    pub object: Value,
+    /// When; right before the end of recording without it.
+    #[serde(default)]
+    pub after: Option<Point>,
 }
 
 /// The answer to a step is another one.
