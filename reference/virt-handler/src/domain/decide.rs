@@ -144,9 +144,9 @@ fn wind_up(launcher: &Launcher, done: Done) -> Vec<Action> {
         Launcher::Missing(_) => vec![Action::Finish],
         Launcher::Alive(_) if done.released => vec![Action::Finish],
         Launcher::Alive(machine) => match machine.phase() {
-            Phase::None | Phase::Ended | Phase::FailedToStart => {
-                vec![Action::Release, Action::Finish]
-            }
+            Phase::Ended | Phase::FailedToStart => vec![Action::Release, Action::Finish],
+            // A launcher without a machine has nothing to tell: it leaves at once.
+            Phase::None => vec![Action::Kill, Action::Finish],
             _ if done.killed => Vec::new(),
             _ => vec![Action::Kill],
         },
@@ -192,13 +192,15 @@ fn end(vmi: VmiFacts, last: Option<&DomainState>) -> Vec<Action> {
 fn verdict(vmi: VmiFacts, last: Option<&DomainState>) -> End {
     let ending = last.map_or(Ending::NotEnded, DomainState::ending);
     let at_once = vmi.deleting && vmi.grace_seconds == 0;
-    let success = match ending {
-        Ending::PoweredOff => true,
-        // Only a guest that could hear the button and had time to obey is to blame.
-        Ending::ShutdownForced => !vmi.acpi || vmi.grace_seconds == 0,
-        Ending::Killed => at_once,
-        Ending::NotEnded | Ending::Panicked | Ending::EngineError | Ending::Stuck => false,
-    };
+    let ran = last.is_some_and(|machine| machine.boots > 0);
+    let success = ran
+        && match ending {
+            Ending::PoweredOff => true,
+            // Only a guest that could hear the button and had time to obey is to blame.
+            Ending::ShutdownForced => !vmi.acpi || vmi.grace_seconds == 0,
+            Ending::Killed => at_once,
+            Ending::NotEnded | Ending::Panicked | Ending::EngineError | Ending::Stuck => false,
+        };
     let never_ran = last.filter(|machine| machine.phase() == Phase::FailedToStart);
     End {
         success,

@@ -135,7 +135,14 @@ impl Session {
             client.shutdown(request).await.map_err(order)?;
         }
         self.done.shutdown_grace = Some(grace_seconds);
-        if grace_seconds > 0 && !self.shutdown_announced {
+        if grace_seconds == 0 {
+            self.event(
+                EventType::Normal,
+                "Deleted",
+                "VirtualMachineInstance stopping",
+            )
+            .await;
+        } else if !self.shutdown_announced {
             self.shutdown_announced = true;
             self.event(
                 EventType::Normal,

@@ -15,7 +15,7 @@ use kube::{
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use virt_kit::health::Health;
+use virt_kit::{fault::Fault, health::Health};
 
 use super::{cpu, kvm, labels};
 use crate::device_plugin::PluginSet;
@@ -101,13 +101,13 @@ impl Heartbeat {
         let current = node.metadata.labels.unwrap_or_default();
         let now = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         self.open_kvm();
-        let patch = labels::heartbeat_patch(
-            &current,
-            &self.capabilities(),
-            self.plugins.all_registered(),
-            &now,
-        );
+        let patch =
+            labels::heartbeat_patch(&current, &self.capabilities(), self.schedulable(), &now);
         self.write(&nodes, &patch).await
+    }
+
+    fn schedulable(&self) -> Option<bool> {
+        (!Fault::ForgetSchedulableLabel.is_on()).then(|| self.plugins.all_registered())
     }
 
     async fn write(

@@ -72,12 +72,12 @@ pub fn capability_labels(cpu: &CpuFacts, ksm: bool) -> BTreeMap<String, String> 
     labels
 }
 
-/// The patch of one heartbeat.
+/// The patch of one heartbeat; a node whose readiness for VMs is not known says nothing of it.
 #[must_use]
 pub fn heartbeat_patch(
     current: &BTreeMap<String, String>,
     capabilities: &BTreeMap<String, String>,
-    schedulable: bool,
+    schedulable: Option<bool>,
     now: &str,
 ) -> Value {
     let stale = current
@@ -90,7 +90,9 @@ pub fn heartbeat_patch(
         .filter(|(key, value)| current.get(*key) != Some(value))
         .map(|(key, value)| (key.clone(), Value::from(value.clone())));
     let mut labels: Map<String, Value> = stale.chain(wanted).collect();
-    labels.insert(LABEL_SCHEDULABLE.to_owned(), schedulable.to_string().into());
+    if let Some(schedulable) = schedulable {
+        labels.insert(LABEL_SCHEDULABLE.to_owned(), schedulable.to_string().into());
+    }
     json!({"metadata": {
         "labels": labels,
         "annotations": {ANNOTATION_HEARTBEAT: now, ANNOTATION_KSM_MANAGED: "false"},
@@ -127,7 +129,7 @@ mod tests {
             ("cpu-feature.node.kubevirt.io/aes", "true"),
             ("machine-type.node.kubevirt.io/q35", "true"),
         ]);
-        let patch = heartbeat_patch(&current, &wanted, true, "2026-11-30T23:34:04Z");
+        let patch = heartbeat_patch(&current, &wanted, Some(true), "2026-11-30T23:34:04Z");
         assert_eq!(
             patch,
             json!({"metadata": {

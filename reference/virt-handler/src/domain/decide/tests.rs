@@ -147,6 +147,19 @@ fn a_dead_launcher_is_a_crash_unless_it_said_otherwise() {
 }
 
 #[test]
+fn a_launcher_that_was_ended_before_it_had_a_machine_is_no_success() {
+    let mut never = state(Phase::Ended, Ending::ShutdownForced);
+    never.boots = 0;
+    let deleted = VmiFacts {
+        deleting: true,
+        grace_seconds: 0,
+        ..SCHEDULED
+    };
+    let actions = decide(deleted, &Launcher::Alive(never), NOTHING);
+    assert_eq!(actions, [over(false)]);
+}
+
+#[test]
 fn panic_and_failed_start_are_told_apart() {
     let panicked = Outcome::Ended(End {
         success: false,
@@ -174,7 +187,7 @@ fn panic_and_failed_start_are_told_apart() {
 #[case::not_seen_yet(FINAL, Launcher::Awaited, STARTED, vec![])]
 #[case::nobody_left(FINAL, Launcher::Missing(None), STARTED, vec![Action::Finish])]
 #[case::let_it_go(FINAL, ended(Ending::PoweredOff), STARTED, vec![Action::Release, Action::Finish])]
-#[case::never_started(FINAL, alive(Phase::None), NOTHING, vec![Action::Release, Action::Finish])]
+#[case::never_started(FINAL, alive(Phase::None), NOTHING, vec![Action::Kill, Action::Finish])]
 #[case::a_machine_without_a_vmi_dies(FINAL, alive(Phase::Running), STARTED, vec![Action::Kill])]
 #[case::killing_takes_a_moment(FINAL, alive(Phase::Running), Done { killed: true, ..STARTED }, vec![])]
 #[case::released_before(FINAL, ended(Ending::PoweredOff), Done { released: true, ..STARTED }, vec![Action::Finish])]

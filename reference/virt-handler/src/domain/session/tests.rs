@@ -192,9 +192,9 @@ async fn a_missing_kernel_is_told_and_tried_again_and_can_be_deleted() {
     assert_eq!(launcher.order().await, "start");
     scene.user_deletes();
     scene.api.phase("Failed").await;
-    assert_eq!(launcher.order().await, "release");
+    assert_eq!(launcher.order().await, "kill");
     let events = scene.ends().await;
-    assert_eq!(events.last().map(String::as_str), Some("Normal Deleted"));
+    assert_eq!(events.last().map(String::as_str), Some("Warning Stopped"));
     assert!(events.contains(&"Warning SyncFailed".to_owned()));
 }
 
