@@ -3,6 +3,7 @@
 mod app;
 mod args;
 mod context;
+mod finalizer;
 mod kubevirt;
 mod node;
 mod patch;

@@ -15,6 +15,7 @@ use super::{
     status::{self, Story},
     strategy::{self, Intent, Presence, Situation},
 };
+use crate::finalizer;
 
 /// Finalizer by which the API server says that dependents are to be orphaned.
 const FINALIZER_ORPHAN: &str = "orphan";
@@ -67,10 +68,7 @@ pub(super) fn decide(observed: &Observed) -> Plan {
 /// The VM with our finalizer and annotations, if they are not there yet.
 fn introduce(vm: &VirtualMachine) -> Option<VirtualMachine> {
     let mut new = vm.clone();
-    let finalizer = names::FINALIZER_CONTROLLER.to_owned();
-    if !new.finalizers().contains(&finalizer) {
-        new.finalizers_mut().push(finalizer);
-    }
+    finalizer::add(&mut new, names::FINALIZER_CONTROLLER);
     for (key, value) in build::observed_versions() {
         new.annotations_mut().insert(key, value);
     }
@@ -109,11 +107,7 @@ fn adopt(observed: &Observed, orphan: &VirtualMachineInstance) -> Plan {
 /// The VMI goes first, then the VM may go. Orphaned VMIs stay.
 fn take_down(observed: &Observed) -> Plan {
     let mut plan = Plan::default();
-    let orphaned = observed
-        .vm
-        .finalizers()
-        .iter()
-        .any(|f| f == FINALIZER_ORPHAN);
+    let orphaned = finalizer::has(&observed.vm, FINALIZER_ORPHAN);
     match &observed.vmi {
         Some(vmi) if !orphaned => {
             plan.add(release(vmi));
@@ -128,8 +122,7 @@ fn take_down(observed: &Observed) -> Plan {
         }
         _ => {
             let mut vm = observed.vm.clone();
-            vm.finalizers_mut()
-                .retain(|f| f != names::FINALIZER_CONTROLLER);
+            finalizer::remove(&mut vm, names::FINALIZER_CONTROLLER);
             plan.add((vm != observed.vm).then(|| Step::WriteVm(Box::new(vm))));
         }
     }
@@ -228,8 +221,7 @@ fn release(vmi: &VirtualMachineInstance) -> Option<Step> {
         return None;
     }
     let mut new = vmi.clone();
-    new.finalizers_mut()
-        .retain(|f| f != names::FINALIZER_CONTROLLER);
+    finalizer::remove(&mut new, names::FINALIZER_CONTROLLER);
     write_vmi(vmi, new)
 }
 

@@ -13,6 +13,7 @@ use super::{
     pod::{self, PodFacts},
     status,
 };
+use crate::finalizer;
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,7 +50,7 @@ pub(super) fn decide(observed: &Observed) -> Plan {
     if leaving {
         plan.extend(observed.pods.iter().filter(|p| !p.deleted).map(delete));
     } else if needs_pod(observed) {
-        if !has_finalizer(vmi, names::FINALIZER_FOREGROUND_DELETE_VMI) {
+        if !finalizer::has(vmi, names::FINALIZER_FOREGROUND_DELETE_VMI) {
             return hold(next);
         }
         plan.extend(launcher::pod(observed).map(|pod| Step::CreatePod(Box::new(pod))));
@@ -73,25 +74,19 @@ fn needs_pod(observed: &Observed) -> bool {
     matches!(phase, Phase::Unset | Phase::Pending) && observed.pods.is_empty()
 }
 
-fn has_finalizer(vmi: &VirtualMachineInstance, finalizer: &str) -> bool {
-    vmi.finalizers().iter().any(|f| f == finalizer)
-}
-
 /// Admission sets the finalizer. A VMI that came around admission gets it before it gets a pod, so
 /// that none can vanish and leave its machine running.
 fn hold(mut vmi: VirtualMachineInstance) -> Plan {
-    let finalizer = names::FINALIZER_FOREGROUND_DELETE_VMI.to_owned();
-    vmi.finalizers_mut().push(finalizer);
+    finalizer::add(&mut vmi, names::FINALIZER_FOREGROUND_DELETE_VMI);
     vec![Step::Write(Box::new(vmi))]
 }
 
 /// The VM's own finalizer is left to the VM as long as there is one.
 fn drop_finalizers(vmi: &mut VirtualMachineInstance, owner_gone: bool) {
-    vmi.finalizers_mut().retain(|f| {
-        let ours = f == names::FINALIZER_FOREGROUND_DELETE_VMI;
-        let orphaned = owner_gone && f == names::FINALIZER_CONTROLLER;
-        !ours && !orphaned
-    });
+    finalizer::remove(vmi, names::FINALIZER_FOREGROUND_DELETE_VMI);
+    if owner_gone {
+        finalizer::remove(vmi, names::FINALIZER_CONTROLLER);
+    }
 }
 
 fn delete(pod: &PodFacts) -> Step {

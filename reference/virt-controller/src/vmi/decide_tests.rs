@@ -1,6 +1,7 @@
 //! Tables for whole passes over a VMI: which steps, which phase, which reason.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
 use kubevirt_api::v1::{Condition, condition};
 use rstest::rstest;
 use serde_json::{Value, json};

@@ -9,7 +9,7 @@ use kubevirt_api::{
 use virt_kit::guard::Guarded;
 
 use super::{pod::PodFacts, pod_owner, status};
-use crate::{context::Context, kubevirt::Configuration, queue::ReconcileError};
+use crate::{context::Context, finalizer, kubevirt::Configuration, queue::ReconcileError};
 
 /// What the decision about a VMI rests on.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ fn pods_in_store(context: &Context, vmi: &VirtualMachineInstance) -> Vec<PodFact
         .collect()
 }
 
-/// A store that lags must neither cause a second pod nor the end of a VMI whose pod lives.
+/// A store that lags must not be the end of a VMI whose pod lives.
 async fn pods_on_server(
     context: &Context,
     vmi: &VirtualMachineInstance,
@@ -83,10 +83,7 @@ async fn is_owner_gone(
     context: &Context,
     vmi: &VirtualMachineInstance,
 ) -> Result<bool, ReconcileError> {
-    let waits = vmi
-        .finalizers()
-        .iter()
-        .any(|f| f == names::FINALIZER_CONTROLLER);
+    let waits = finalizer::has(vmi, names::FINALIZER_CONTROLLER);
     let owner = vmi
         .owner_references()
         .iter()

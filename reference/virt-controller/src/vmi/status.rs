@@ -26,9 +26,14 @@ pub(super) fn phase(vmi: &VirtualMachineInstance) -> Phase {
         .unwrap_or_default()
 }
 
-/// Whether a decision would follow from there being no pod: one is made, the VMI fails, or it goes.
+/// Whether the VMI would end or go because no pod is seen. One that has had none yet needs no second
+/// look: the name of its pod keeps it from getting two.
 pub(super) fn absence_of_pods_matters(vmi: &VirtualMachineInstance) -> bool {
-    !phase(vmi).is_final() || vmi.metadata.deletion_timestamp.is_some()
+    let had_one = matches!(
+        phase(vmi),
+        Phase::Scheduling | Phase::Scheduled | Phase::Running
+    );
+    had_one || vmi.metadata.deletion_timestamp.is_some()
 }
 
 /// Whether the machine is paused.
