@@ -165,3 +165,7 @@ impl Sessions {
             .await;
     }
 }
+
+#[cfg(test)]
+#[path = "supervisor/tests.rs"]
+mod tests;
