@@ -93,7 +93,7 @@ fn compare(type_: &str, ours: &Value, problems: &mut Vec<String>) {
         let demanded = ours["required"]
             .as_array()
             .is_some_and(|list| list.iter().any(|n| n == name));
-        if demanded && !field.required && type_ != ALWAYS_WRITTEN {
+        if demanded && !field.is_stored() && type_ != ALWAYS_WRITTEN {
             problems.push(format!("{type_}.{name} is optional"));
         }
         let (expected, inner) = expected(&field.kind);

@@ -62,6 +62,7 @@ fn out_of_range_is_an_error_and_not_a_wrong_number() {
     }
 }
 
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
 fn parse(text: &str) -> Quantity {
     Quantity::parse(text).unwrap()
 }

@@ -81,7 +81,7 @@ fn with_type(schema: &mut Value, type_: &str) {
     map.remove(PRESERVE);
     let required: Vec<&str> = fields
         .iter()
-        .filter(|field| field.required)
+        .filter(|field| field.is_stored())
         .map(|field| field.name.as_str())
         .collect();
     if required.is_empty() {
@@ -180,7 +180,7 @@ fn object(type_: &str) -> Value {
         .collect();
     let required: Vec<&str> = fields
         .iter()
-        .filter(|field| field.required)
+        .filter(|field| field.is_stored())
         .map(|field| field.name.as_str())
         .collect();
     let mut made = json!({"type": "object", "properties": properties});

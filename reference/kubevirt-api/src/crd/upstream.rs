@@ -53,7 +53,26 @@ pub struct Field {
     /// What it holds.
     pub kind: Kind,
     /// Whether it must be there.
-    pub required: bool,
+    pub presence: Presence,
+}
+
+/// Whether a field must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Presence {
+    /// It may be left out.
+    Optional,
+    /// It must be stored, but who leaves it out gets an empty value.
+    Filled,
+    /// Who leaves it out is refused.
+    Required,
+}
+
+impl Field {
+    /// Whether a stored object always has it.
+    #[must_use]
+    pub fn is_stored(&self) -> bool {
+        self.presence != Presence::Optional
+    }
 }
 
 /// The table, by type.
@@ -77,7 +96,11 @@ fn read() -> BTreeMap<&'static str, Vec<Field>> {
         types.entry(type_).or_default().push(Field {
             name: name.to_owned(),
             kind: kind_of(kind.trim()),
-            required: columns.next() == Some("required"),
+            presence: match columns.next() {
+                Some("required") => Presence::Required,
+                Some("filled") => Presence::Filled,
+                _ => Presence::Optional,
+            },
         });
     }
     types

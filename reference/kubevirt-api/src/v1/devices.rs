@@ -29,6 +29,14 @@ pub struct Devices {
     /// Add a memory balloon; on when unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoattach_mem_balloon: Option<bool>,
+    /// Directories that the guest shares with the pod; taken as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_list")]
+    pub filesystems: Option<Vec<Value>>,
+    /// Watchdog; not served, but completed as the original does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::v1::vm::opaque_object")]
+    pub watchdog: Option<Value>,
     /// Random number generator for the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rng: Option<Rng>,
@@ -55,6 +63,7 @@ pub struct PanicDevice {
 #[serde(rename_all = "camelCase")]
 pub struct Disk {
     /// Name of the volume that the disk shows.
+    #[serde(default)]
     pub name: String,
     /// An ordinary disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -149,6 +158,7 @@ pub struct CdRomTarget {
 #[serde(rename_all = "camelCase")]
 pub struct Interface {
     /// Name of the network that the interface joins.
+    #[serde(default)]
     pub name: String,
     /// `virtio`, `e1000`, `e1000e`, `rtl8139`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,5 +229,6 @@ pub struct Port {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
     /// Port number.
+    #[serde(default)]
     pub port: i32,
 }

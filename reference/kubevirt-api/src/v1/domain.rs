@@ -13,7 +13,7 @@ use super::devices::Devices;
 #[serde(rename_all = "camelCase")]
 pub struct DomainSpec {
     /// Requests and limits, as for a container.
-    #[serde(default, skip_serializing_if = "ResourceRequirements::is_empty")]
+    #[serde(default)]
     pub resources: ResourceRequirements,
     /// Virtual CPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +108,7 @@ pub struct Cpu {
 #[serde(rename_all = "camelCase")]
 pub struct CpuFeature {
     /// Name of the feature.
+    #[serde(default)]
     pub name: String,
     /// `force`, `require`, `optional`, `disable` or `forbid`; `require` when unset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -215,6 +216,7 @@ pub struct KernelBoot {
 #[serde(rename_all = "camelCase")]
 pub struct KernelBootContainer {
     /// Image reference.
+    #[serde(default)]
     pub image: String,
     /// Secret with the registry's credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]

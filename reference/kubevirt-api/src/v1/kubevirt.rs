@@ -92,6 +92,24 @@ pub struct KubeVirtConfiguration {
     /// CPU model of VMIs that name none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_model: Option<String>,
+    /// Patterns of machine types that may be asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated_machines: Option<Vec<String>>,
+    /// Networks of VMIs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkConfiguration>,
+}
+
+/// Networks of VMIs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkConfiguration {
+    /// Binding of the interface that VMIs without networks get: `bridge` or `masquerade`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_network_interface: Option<String>,
+    /// Whether the bridge binding is allowed on the pod network; on when unset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permit_bridge_interface_on_pod_network: Option<bool>,
 }
 
 /// Settings for labs and developers.

@@ -11,6 +11,7 @@ use serde_json::Value;
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
     /// Name that a disk refers to.
+    #[serde(default)]
     pub name: String,
     /// A disk image in a container image; changes are thrown away.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +78,7 @@ pub struct Volume {
 #[serde(rename_all = "camelCase")]
 pub struct ContainerDiskSource {
     /// Image reference.
+    #[serde(default)]
     pub image: String,
     /// Secret with the registry's credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,6 +128,7 @@ pub struct CloudInitSource {
 #[serde(rename_all = "camelCase")]
 pub struct PersistentVolumeClaimVolumeSource {
     /// Name of the claim.
+    #[serde(default)]
     pub claim_name: String,
     /// Mount read-only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -140,6 +143,7 @@ pub struct PersistentVolumeClaimVolumeSource {
 #[serde(rename_all = "camelCase")]
 pub struct DataVolumeSource {
     /// Name of the DataVolume and of its claim.
+    #[serde(default)]
     pub name: String,
     /// May be plugged in while the guest runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,9 +155,10 @@ pub struct DataVolumeSource {
 #[serde(rename_all = "camelCase")]
 pub struct HostDisk {
     /// Path on the node.
+    #[serde(default)]
     pub path: String,
     /// `Disk` (must exist) or `DiskOrCreate`.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     pub type_: String,
     /// Size of a disk that is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -207,6 +212,7 @@ pub struct ServiceAccountVolumeSource {
 #[serde(rename_all = "camelCase")]
 pub struct Network {
     /// Name that an interface refers to.
+    #[serde(default)]
     pub name: String,
     /// The pod's own network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,6 +239,7 @@ pub struct PodNetwork {
 #[serde(rename_all = "camelCase")]
 pub struct MultusNetwork {
     /// `<namespace>/<name>` of the NetworkAttachmentDefinition.
+    #[serde(default)]
     pub network_name: String,
     /// Make it the pod's default network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
