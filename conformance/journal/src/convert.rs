@@ -4,12 +4,15 @@
 //! happened and what the answers were. A converted journal says so in its first line: it proves that scenarios and
 //! judge fit a real system's history, it is no verdict about that system.
 
+use std::path::{Path, PathBuf};
+
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    entry::{Change, Event, Mode, Outcome, Pace, Phase, ScenarioOutcome},
+    entry::{Change, ConsoleWhat, Event, Mode, Outcome, Pace, Phase, ScenarioOutcome},
+    reader::read_text,
     writer::{Stamp, WriteError, Writer},
 };
 
@@ -31,8 +34,26 @@ pub struct Taken {
     pub step: String,
     /// When, as `Watched::t`.
     pub t: u64,
-    /// The code of the answer; none for steps without one.
-    pub code: Option<u16>,
+    /// What is known to have come of it.
+    pub came: Came,
+}
+
+/// What is known to have come of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Came {
+    /// Nothing that the judge would look for.
+    Nothing,
+    /// An answer with this code.
+    Answer(u16),
+    /// Talk on the serial console of this VMI.
+    Talk {
+        /// The VMI.
+        vmi: String,
+        /// What was typed.
+        sent: String,
+        /// What the guest said.
+        heard: String,
+    },
 }
 
 /// What is to be converted.
@@ -46,9 +67,11 @@ pub struct Recording<'a> {
     pub namespace: &'a str,
     /// The day the recording began.
     pub day: Timestamp,
+    /// The VM's name in the recording; the scenario calls it `vm`.
+    pub vm: &'a str,
     /// The steps, in order.
     pub steps: &'a [Taken],
-    /// Nothing before this moment is told.
+    /// What stands at this moment is told as a watch's first list; what came before is not told.
     pub from: u64,
     /// Nothing after this moment is told.
     pub to: u64,
@@ -57,6 +80,14 @@ pub struct Recording<'a> {
 /// A line that is not one of a watch file.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
+    /// The file.
+    #[error("failed to read {}", file.display())]
+    Io {
+        /// Which file.
+        file: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// Not JSON, or not of that shape.
     #[error("watch file line {line}")]
     Line {
@@ -88,6 +119,15 @@ struct RawLine {
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 24 * 3600 * SECOND;
+
+/// Reads a watch file from disk, `.zst` or plain.
+pub fn open_watch(file: &Path) -> Result<Vec<Watched>, ConvertError> {
+    let failed = |source| ConvertError::Io {
+        file: file.to_owned(),
+        source,
+    };
+    read_watch(&read_text(file).map_err(failed)?)
+}
 
 /// Reads one watch file. A time that falls behind by more than half a day is the next day's.
 pub fn read_watch(text: &str) -> Result<Vec<Watched>, ConvertError> {
@@ -121,9 +161,13 @@ pub fn convert(
     recording: &Recording<'_>,
     mut watched: Vec<Watched>,
 ) -> Result<String, ConvertError> {
-    watched.retain(|line| (recording.from..=recording.to).contains(&line.t));
     // Stable: lines of one file keep their order, which is the order of resource versions.
     watched.sort_by_key(|line| line.t);
+    for line in &mut watched {
+        rename(&mut line.object, recording.vm);
+    }
+    let mut watched = from_the_first_list(watched, recording.from);
+    watched.retain(|line| line.t <= recording.to);
     let mut telling = Telling {
         writer: Writer::new(Vec::new(), "converted"),
         recording,
@@ -227,18 +271,40 @@ impl Telling<'_> {
             detail: None,
         };
         self.put(step.t, mark(Phase::Begin, None))?;
-        if let Some(code) = step.code {
-            let (id, name) = (0, Some(step.step.clone()));
-            self.put(
-                step.t,
-                Event::Response {
-                    step: name,
-                    id,
-                    code,
-                    body: Value::Null,
-                    error: None,
-                },
-            )?;
+        match &step.came {
+            Came::Nothing => {}
+            Came::Answer(code) => {
+                let (id, name) = (0, Some(step.step.clone()));
+                self.put(
+                    step.t,
+                    Event::Response {
+                        step: name,
+                        id,
+                        code: *code,
+                        body: Value::Null,
+                        error: None,
+                    },
+                )?;
+            }
+            Came::Talk { vmi, sent, heard } => {
+                let said = [
+                    (ConsoleWhat::Opened, ""),
+                    (ConsoleWhat::Sent, sent),
+                    (ConsoleWhat::Received, heard),
+                ];
+                for (what, text) in said {
+                    let (vmi, client, text) = (vmi.clone(), "main".to_owned(), text.to_owned());
+                    self.put(
+                        step.t,
+                        Event::Console {
+                            vmi,
+                            client,
+                            what,
+                            text,
+                        },
+                    )?;
+                }
+            }
         }
         self.put(step.t, mark(Phase::End, Some(Outcome::Ok)))
     }
@@ -253,6 +319,42 @@ impl Telling<'_> {
             },
         )?;
         self.put(to, Event::RunEnd { scenarios: 1 })
+    }
+}
+
+/// What stood at `from` comes first, as a watch's list would show it; then everything later.
+fn from_the_first_list(watched: Vec<Watched>, from: u64) -> Vec<Watched> {
+    let mut listed: Vec<Watched> = Vec::new();
+    let mut later = Vec::new();
+    for line in watched {
+        if line.t >= from {
+            later.push(line);
+            continue;
+        }
+        listed.retain(|known| !is_same(&known.object, &line.object));
+        if line.change != Change::Deleted {
+            listed.push(Watched {
+                t: from,
+                change: Change::Added,
+                object: line.object,
+            });
+        }
+    }
+    listed.extend(later);
+    listed
+}
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    kind_of(a) == kind_of(b) && a.pointer("/metadata/name") == b.pointer("/metadata/name")
+}
+
+/// Only the VM and its instance carry the VM's name; it is `vm` in every scenario.
+fn rename(object: &mut Value, from: &str) {
+    if let Some(name) = object
+        .pointer_mut("/metadata/name")
+        .filter(|name| name.as_str() == Some(from))
+    {
+        *name = Value::String("vm".to_owned());
     }
 }
 
@@ -310,12 +412,13 @@ mod tests {
         let steps = [Taken {
             step: "s1".into(),
             t: 36_000 * SECOND,
-            code: Some(201),
+            came: Came::Answer(201),
         }];
         let recording = Recording {
             scenario: "VM-LIFE-0001",
             digest: "sha256:0",
             namespace: "default",
+            vm: "demo",
             day: "2026-01-01T00:00:00Z".parse().unwrap(),
             steps: &steps,
             from: 36_000 * SECOND,

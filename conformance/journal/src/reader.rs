@@ -71,18 +71,7 @@ impl Journal {
             file: file.to_owned(),
             source,
         };
-        let bytes = std::fs::read(file).map_err(failed)?;
-        let text = if file.extension().is_some_and(|ending| ending == "zst") {
-            let mut text = String::new();
-            zstd::Decoder::new(bytes.as_slice())
-                .and_then(|mut decoder| decoder.read_to_string(&mut text))
-                .map_err(failed)?;
-            text
-        } else {
-            String::from_utf8(bytes)
-                .map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))?
-        };
-        Self::parse(&text)
+        Self::parse(&read_text(file).map_err(failed)?)
     }
 
     /// Reads text.
@@ -124,6 +113,17 @@ impl Journal {
         };
         self.entries.iter().filter(concerns).cloned().collect()
     }
+}
+
+/// A whole file as text, unpacked when its name ends in `.zst`.
+pub(crate) fn read_text(file: &Path) -> io::Result<String> {
+    let bytes = std::fs::read(file)?;
+    if file.extension().is_some_and(|ending| ending == "zst") {
+        let mut text = String::new();
+        zstd::Decoder::new(bytes.as_slice())?.read_to_string(&mut text)?;
+        return Ok(text);
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 fn link(

@@ -251,12 +251,11 @@ impl Mutable<'_> {
     }
 
     fn respond(&mut self, respond: &Respond) -> Result<bool, MutateError> {
-        let negative = |id: &str| {
-            self.scenario
-                .spec
-                .steps
+        let steps = &self.scenario.spec.steps;
+        let checked = |id: &str| {
+            steps
                 .iter()
-                .any(|step| step.id.as_str() == id && step.is_negative())
+                .any(|step| step.id.as_str() == id && step.is_check())
         };
         let mut changed = false;
         for entry in &mut self.entries {
@@ -269,10 +268,10 @@ impl Mutable<'_> {
             else {
                 continue;
             };
-            let meant = respond
-                .step
-                .as_ref()
-                .map_or_else(|| negative(step), |wanted| wanted.as_str() == step);
+            let meant = match &respond.step {
+                Some(wanted) => wanted.as_str() == step,
+                None => checked(step),
+            };
             if !meant {
                 continue;
             }
