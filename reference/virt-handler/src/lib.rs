@@ -10,6 +10,7 @@ pub mod device_plugin;
 mod dir_watch;
 pub mod domain;
 pub mod node;
+mod report;
 pub mod server;
 
 #[cfg(test)]

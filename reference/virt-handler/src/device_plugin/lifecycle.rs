@@ -30,6 +30,7 @@ use super::{
 use crate::{
     backoff::Backoff,
     dir_watch::{Change, DirWatch},
+    report::chain,
 };
 
 /// Version of the protocol, as the kubelet wants to hear it.
@@ -129,10 +130,14 @@ async fn run(
             match ended.await {
                 Ok(()) => backoff.reset(),
                 Err(error) => {
-                    warn!(resource = resource.resource, %error, "device plugin is not registered");
+                    let error = chain(&error);
+                    warn!(
+                        resource = resource.resource,
+                        error, "device plugin is not registered"
+                    );
                 }
             }
-            registered.send_replace(false);
+            registered.send_if_modified(|known| std::mem::replace(known, false));
             tokio::select! {
                 () = token.cancelled() => return,
                 () = backoff.wait() => {}

@@ -1,6 +1,6 @@
 //! Carries out one decided step: the only place where a session writes to the API server or orders the launcher.
 
-use std::{error::Error as _, sync::Arc};
+use std::sync::Arc;
 
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{
@@ -22,6 +22,7 @@ use super::{
     session::Session,
     status::{self, Report},
 };
+use crate::report::chain;
 
 /// Why a step did not work; it is tried again.
 #[derive(Debug, thiserror::Error)]
@@ -39,15 +40,10 @@ pub(super) enum PerformError {
 }
 
 impl PerformError {
-    /// The text of the underlying error.
-    pub(super) fn cause(&self) -> String {
-        self.source().map(ToString::to_string).unwrap_or_default()
-    }
-
     /// What a user should read, when the user can do something about it.
     fn for_user(&self) -> Option<String> {
         let text = match self {
-            Self::Convert(error) => error.to_string(),
+            Self::Convert(error) => chain(error),
             Self::Order(status) if is_refusal(status.code()) => status.message().to_owned(),
             _ => return None,
         };
@@ -269,7 +265,11 @@ impl Session {
                     .and_then(|pod| pod.status.as_ref()?.pod_ip.clone());
             }
             Err(error) => {
-                warn!(vmi = self.vmi.name_any(), %error, "failed to find the pod's address");
+                let error = chain(&error);
+                warn!(
+                    vmi = self.vmi.name_any(),
+                    error, "failed to find the pod's address"
+                );
             }
         }
     }

@@ -18,7 +18,7 @@ use super::{
     perform::PerformError,
     registry::{Listed, Registry, RunningMachine},
 };
-use crate::backoff::Backoff;
+use crate::{backoff::Backoff, report::chain};
 
 /// More rounds than any VMI needs: a guard against deciding the same thing for ever.
 const MAX_ROUNDS: usize = 16;
@@ -222,7 +222,11 @@ impl Session {
                     return Fate::Ours;
                 }
                 Err(error) => {
-                    warn!(vmi = self.vmi.name_any(), %error, "failed to see whether a VMI still exists");
+                    let error = chain(&error);
+                    warn!(
+                        vmi = self.vmi.name_any(),
+                        error, "failed to see whether a VMI still exists"
+                    );
                     tokio::time::sleep(pause).await;
                 }
             }
@@ -276,8 +280,8 @@ impl Session {
     }
 
     fn postpone(&mut self, is_start: bool, error: &PerformError) {
-        let cause = error.cause();
-        info!(vmi = self.vmi.name_any(), %error, cause, "will try again");
+        let error = chain(error);
+        info!(vmi = self.vmi.name_any(), error, "will try again");
         let pause = if is_start {
             &mut self.start
         } else {

@@ -23,6 +23,7 @@ use tracing::{info, warn};
 use virt_kit::{events::EventType, guard::Guarded, health::Health};
 
 use super::session::{self, Seen, SessionContext};
+use crate::report::chain;
 
 /// Name of the watch in the readiness report.
 const HEALTH_PART: &str = "vmi-watch";
@@ -63,7 +64,7 @@ pub async fn supervise(
                     health.set_ready(HEALTH_PART, true);
                 }
             }
-            Err(error) => warn!(%error, "the watch of VMIs is interrupted"),
+            Err(error) => warn!(error = chain(&error), "the watch of VMIs is interrupted"),
         }
     }
     while sessions.tasks.join_next().await.is_some() {}

@@ -18,7 +18,7 @@ use tracing::{info, warn};
 use virt_kit::{fault::Fault, health::Health};
 
 use super::{cpu, kvm, labels};
-use crate::device_plugin::PluginSet;
+use crate::{device_plugin::PluginSet, report::chain};
 
 const PERIOD: Duration = Duration::from_secs(60);
 /// Nodes that were started together do not beat together.
@@ -71,8 +71,7 @@ impl Heartbeat {
                     PERIOD + jitter()
                 }
                 Err(error) => {
-                    let cause = std::error::Error::source(&error).map(ToString::to_string);
-                    warn!(%error, cause, "no heartbeat");
+                    warn!(error = chain(&error), "no heartbeat");
                     RETRY
                 }
             };
@@ -135,8 +134,8 @@ impl Heartbeat {
             Ok(true) => info!("/dev/kvm is now open to launchers"),
             Ok(false) => {}
             Err(error) => {
-                let cause = std::error::Error::source(&error).map(ToString::to_string);
-                warn!(%error, cause, "launchers may not be able to use /dev/kvm");
+                let error = chain(&error);
+                warn!(error, "launchers may not be able to use /dev/kvm");
             }
         }
     }
@@ -146,7 +145,7 @@ impl Heartbeat {
         let patch = labels::farewell_patch();
         match timeout(FAREWELL_PATIENCE, self.write(&nodes, &patch)).await {
             Ok(Ok(())) => info!("the node takes no new VMs"),
-            Ok(Err(error)) => warn!(%error, "the node still looks schedulable"),
+            Ok(Err(error)) => warn!(error = chain(&error), "the node still looks schedulable"),
             Err(_) => warn!("the node still looks schedulable: no answer in time"),
         }
     }
