@@ -4,6 +4,7 @@
 pub mod args;
 pub mod client;
 pub mod events;
+pub mod fault;
 pub mod guard;
 pub mod health;
 pub mod leader;

@@ -1,0 +1,293 @@
+//! The embedded cluster: real Kubernetes programs as processes of this host, nodes as sets of Linux
+//! namespaces. Everything it makes is named after the cluster, so `down` needs no memory of `up`.
+
+mod cgroup;
+pub mod config;
+mod control_plane;
+mod cpus;
+mod dns;
+mod facts;
+pub mod init;
+mod leftovers;
+mod node;
+mod number;
+mod pki;
+mod spawn;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
+
+pub use self::leftovers::leftovers;
+use super::plan::{Name, Plan};
+use crate::{
+    host,
+    progress::{Step, say},
+    run::Cmd,
+    tools::Tools,
+};
+
+/// What `up` needs to know.
+pub struct Wish {
+    /// Name of the cluster.
+    pub name: Name,
+    /// Number of nodes.
+    pub nodes: u8,
+    /// CPUs that each node claims.
+    pub node_cpus: u16,
+    /// Whether to run a name server.
+    pub dns: bool,
+}
+
+/// What is there.
+#[derive(Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing.
+    Absent,
+    /// Something, but no API server that answers.
+    Broken,
+    /// A cluster that answers.
+    Running,
+}
+
+/// Directory of all local clusters of this user.
+pub fn state_root() -> anyhow::Result<PathBuf> {
+    let base = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state")));
+    Ok(base
+        .context("neither XDG_STATE_HOME nor HOME is set")?
+        .join("virtmark/clusters"))
+}
+
+/// The plan of a cluster that was brought up before.
+pub fn load(name: &Name) -> anyhow::Result<Option<Plan>> {
+    let file = state_root()?.join(name.to_string()).join("plan.json");
+    match fs::read(&file) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .map(Some)
+            .with_context(|| format!("failed to read {}", file.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("failed to read {}", file.display())),
+    }
+}
+
+/// What is there of the cluster.
+pub fn state(plan: &Plan) -> State {
+    if cgroup::pids(plan).is_empty() {
+        State::Absent
+    } else if control_plane::ready(plan) {
+        State::Running
+    } else {
+        State::Broken
+    }
+}
+
+/// Brings a cluster up; one that runs already is left alone.
+pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
+    host::require_root("a local cluster")?;
+    if let Some(plan) = load(&wish.name)? {
+        match state(&plan) {
+            State::Running => {
+                say!(
+                    "cluster {} is running already ({} nodes)",
+                    plan.name,
+                    plan.nodes
+                );
+                return Ok(plan);
+            }
+            State::Broken => say!("cluster {} is broken; starting it anew", plan.name),
+            State::Absent => {}
+        }
+        down(&plan)?;
+    }
+    let number = number::claim(&wish.name)?;
+    let plan = Plan {
+        name: wish.name.clone(),
+        number,
+        nodes: wish.nodes,
+        dir: state_root()?.join(wish.name.to_string()),
+        node_cpus: wish.node_cpus,
+        bin: tools.bin.clone(),
+    };
+    fs::create_dir_all(&plan.dir)?;
+    fs::write(plan.dir.join("plan.json"), serde_json::to_vec(&plan)?)?;
+    let what = format!("start cluster {} with {} nodes", plan.name, plan.nodes);
+    let started = Step::of(what, |step| start(&plan, tools, wish.dns, step));
+    if let Err(error) = started {
+        say!("the logs are in {}", plan.logs().display());
+        return Err(error);
+    }
+    Ok(plan)
+}
+
+fn start(plan: &Plan, tools: &Tools, dns: bool, step: &Step) -> anyhow::Result<()> {
+    let facts = facts::find();
+    pki::Pki::create(plan)?;
+    cgroup::create(plan)?;
+    node::make_bridge(plan)?;
+    control_plane::start(plan)?;
+    std::thread::scope(|scope| {
+        let nodes: Vec<_> = plan
+            .node_plans()
+            .map(|node| scope.spawn(move || node::start(&node, facts, dns)))
+            .collect();
+        nodes.into_iter().try_for_each(|node| match node.join() {
+            Ok(result) => result,
+            Err(_) => anyhow::bail!("starting a node failed unexpectedly"),
+        })
+    })?;
+    control_plane::wait_ready(plan, step)?;
+    for node in plan.node_plans() {
+        node::go(&node)?;
+    }
+    load_image(plan, &tools.pause)?;
+    let kubectl = || {
+        Cmd::new(plan.bin.join("kubectl"))
+            .arg("--kubeconfig")
+            .arg(plan.kubeconfig())
+    };
+    grant_proxy(&kubectl)?;
+    wait_nodes(plan, &kubectl, step)?;
+    if dns {
+        dns::start(plan, &kubectl)?;
+    }
+    Ok(())
+}
+
+/// kube-proxy logs in under its own name; the role exists in every cluster.
+fn grant_proxy(kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
+    // The controller that aggregates roles may still be at work, but the binding needs no role.
+    kubectl()
+        .args(["apply", "-f", "-"])
+        .input(
+            r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",
+                "metadata":{"name":"virtmark:kube-proxy"},
+                "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:node-proxier"},
+                "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"system:kube-proxy"}]}"#,
+        )
+        .output()
+        .map(drop)
+}
+
+fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Result<()> {
+    step.note("waiting for the nodes");
+    let names: Vec<String> = plan
+        .node_plans()
+        .map(|node| format!("node/{}", node.name()))
+        .collect();
+    let wait = |what: &str| {
+        kubectl()
+            .args(["wait", what, "--timeout=60s"])
+            .args(&names)
+            .output()
+            .map(drop)
+    };
+    wait("--for=create")?;
+    wait("--for=condition=Ready")?;
+    kubectl()
+        .args([
+            "label",
+            "node",
+            "node-1",
+            "--overwrite",
+            "node-role.kubernetes.io/control-plane=",
+        ])
+        .output()?;
+    Ok(())
+}
+
+/// Ends and removes everything of the cluster; safe to call at any time and again.
+pub fn down(plan: &Plan) -> anyhow::Result<()> {
+    host::require_root("a local cluster")?;
+    let step = Step::start(format!("take cluster {} down", plan.name));
+    // Killing the nodes' inits ends their whole process trees, mounts and networks.
+    for _ in 0..50 {
+        let pids = cgroup::pids(plan);
+        if pids.is_empty() {
+            break;
+        }
+        for pid in pids.into_iter().filter_map(Pid::from_raw) {
+            // A process that is gone already is what we want.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    node::remove_links(plan);
+    cgroup::remove(plan)?;
+    match fs::remove_dir_all(&plan.dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("failed to remove {}", plan.dir.display()));
+        }
+        _ => {}
+    }
+    number::release(plan)?;
+    step.done();
+    Ok(())
+}
+
+/// Imports an image archive on every node.
+pub fn load_image(plan: &Plan, archive: &Path) -> anyhow::Result<()> {
+    let archive = archive
+        .canonicalize()
+        .with_context(|| format!("failed to find {}", archive.display()))?;
+    std::thread::scope(|scope| {
+        let imports: Vec<_> = plan
+            .node_plans()
+            .map(|node| {
+                let archive = &archive;
+                scope.spawn(move || {
+                    let ctr = ctr(&node)?;
+                    ctr.args(["images", "import", "--no-unpack=false"])
+                        .arg(archive)
+                        .output()
+                })
+            })
+            .collect();
+        imports
+            .into_iter()
+            .try_for_each(|import| match import.join() {
+                Ok(result) => result.map(drop),
+                Err(_) => anyhow::bail!("importing an image failed unexpectedly"),
+            })
+    })
+}
+
+fn ctr(node: &super::plan::Node<'_>) -> anyhow::Result<Cmd> {
+    Ok(node::enter(node)?.arg(node.plan.bin.join("ctr")).args([
+        "--address",
+        init::CONTAINERD_SOCKET,
+        "--namespace",
+        "k8s.io",
+    ]))
+}
+
+/// Runs a command in a node, with this terminal.
+pub fn exec(
+    plan: &Plan,
+    node: &str,
+    command: &[String],
+) -> anyhow::Result<std::process::ExitStatus> {
+    let node = plan.node(node).with_context(|| {
+        let names: Vec<String> = plan.node_plans().map(|n| n.name()).collect();
+        format!("there is no node {node:?}; there are {}", names.join(", "))
+    })?;
+    let entered = node::enter(&node)?;
+    let mut command = entered.args(command).command();
+    command.status().context("failed to enter the node")
+}
+
+/// Log files of the cluster: of the control plane and of each node.
+pub fn log_files(plan: &Plan) -> Vec<PathBuf> {
+    let dirs = std::iter::once(plan.logs()).chain(plan.node_plans().map(|n| n.file("logs")));
+    let mut files: Vec<PathBuf> = dirs
+        .flat_map(|dir| fs::read_dir(dir).into_iter().flatten().flatten())
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files
+}

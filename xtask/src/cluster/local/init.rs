@@ -1,0 +1,190 @@
+//! PID 1 of a node: arranges its mounts, then runs containerd, kubelet and kube-proxy and starts them
+//! again when they die. When it is killed, the kernel ends every process and mount of the node.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use clap::Args;
+use rustix::{
+    process::{WaitOptions, wait},
+    system::sethostname,
+};
+
+use super::{node::files, spawn::log_file};
+use crate::{progress::say, run::Cmd};
+
+/// What the host tells the node about itself.
+#[derive(Args, Debug)]
+pub struct NodeInit {
+    #[arg(long)]
+    dir: PathBuf,
+    #[arg(long)]
+    bin: PathBuf,
+    #[arg(long)]
+    name: String,
+    #[arg(long)]
+    address: String,
+    #[arg(long)]
+    network: String,
+}
+
+/// Where the node's container runtime listens.
+pub const CONTAINERD_SOCKET: &str = "/run/containerd/containerd.sock";
+/// A program that dies sooner than this after its start is started again only after the rest of it.
+const LEAST_LIFE: Duration = Duration::from_secs(1);
+
+/// A program that is kept running.
+struct Service {
+    name: &'static str,
+    command: Cmd,
+    child: Child,
+    started: Instant,
+}
+
+impl NodeInit {
+    /// Never returns while the node lives.
+    pub fn run(&self) -> anyhow::Result<()> {
+        self.mounts()?;
+        sethostname(self.name.as_bytes())?;
+        fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+        let pipe = fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(self.dir.join(files::GO))?;
+        let mut signals = BufReader::new(pipe).lines();
+        fs::write(self.dir.join(files::READY), "")?;
+        signals.next().context("the host went away")??;
+        let mut services = vec![self.start("containerd", self.containerd())?];
+        self.wait_for_containerd()?;
+        signals.next().context("the host went away")??;
+        services.push(self.start("kubelet", self.kubelet())?);
+        services.push(self.start("kube-proxy", self.proxy())?);
+        loop {
+            self.reap(&mut services)?;
+        }
+    }
+
+    fn mounts(&self) -> anyhow::Result<()> {
+        let mount = |args: &[&str]| Cmd::new("mount").args(args).output().map(drop);
+        mount(&["--make-rprivate", "/"])?;
+        mount(&["-t", "proc", "proc", "/proc"])?;
+        mount(&["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
+        for dir in [
+            "/run/containerd",
+            "/run/netns",
+            "/run/kubevirt",
+            "/run/lock",
+            "/var/lib/kubelet",
+        ] {
+            fs::create_dir_all(dir)?;
+        }
+        let own = |name: &str| self.dir.join(name).display().to_string();
+        mount(&["--bind", &own("kubelet"), "/var/lib/kubelet"])?;
+        // Not every kernel has NUMA nodes; without them the real topology is the only one.
+        let topology = "/sys/devices/system/node";
+        if Path::new(topology).exists() {
+            mount(&["--bind", &own("sysfs"), topology])?;
+        }
+        // Pods that share mounts with their node need the node to share them in the first place.
+        mount(&["--make-rshared", "/"])
+    }
+
+    fn containerd(&self) -> Cmd {
+        Cmd::new(self.bin.join("containerd"))
+            .arg("--config")
+            .arg(self.dir.join("containerd.toml"))
+    }
+
+    fn kubelet(&self) -> Cmd {
+        Cmd::new(self.bin.join("kubelet")).args([
+            format!("--config={}", self.dir.join("kubelet.json").display()),
+            format!("--kubeconfig={}", self.config_of(&self.name)),
+            format!("--hostname-override={}", self.name),
+            format!("--node-ip={}", self.address),
+            "--root-dir=/var/lib/kubelet".to_owned(),
+        ])
+    }
+
+    fn proxy(&self) -> Cmd {
+        Cmd::new(self.bin.join("kube-proxy")).args([
+            format!("--kubeconfig={}", self.config_of("kube-proxy")),
+            format!("--hostname-override={}", self.name),
+            format!("--cluster-cidr={}", self.network),
+            "--proxy-mode=iptables".to_owned(),
+            "--conntrack-max-per-core=0".to_owned(),
+            "--healthz-bind-address=".to_owned(),
+            "--metrics-bind-address=127.0.0.1:10249".to_owned(),
+        ])
+    }
+
+    fn config_of(&self, user: &str) -> String {
+        let dir = self.dir.parent().unwrap_or(&self.dir);
+        dir.join(format!("{user}.conf")).display().to_string()
+    }
+
+    fn start(&self, name: &'static str, command: Cmd) -> anyhow::Result<Service> {
+        let child = self.spawn(name, &command)?;
+        Ok(Service {
+            name,
+            command,
+            child,
+            started: Instant::now(),
+        })
+    }
+
+    fn spawn(&self, name: &str, command: &Cmd) -> anyhow::Result<Child> {
+        let path = format!(
+            "{}:{}",
+            self.bin.display(),
+            std::env::var("PATH").unwrap_or_default()
+        );
+        let logs = self.dir.join("logs");
+        command
+            .command()
+            .env("PATH", path)
+            .stdin(Stdio::null())
+            .stdout(log_file(&logs, name)?)
+            .stderr(log_file(&logs, name)?)
+            .spawn()
+            .with_context(|| format!("failed to start {name}"))
+    }
+
+    fn wait_for_containerd(&self) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(20) {
+            if UnixStream::connect(CONTAINERD_SOCKET).is_ok() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        anyhow::bail!(
+            "containerd does not listen; see {}/logs",
+            self.dir.display()
+        )
+    }
+
+    /// Waits for any child to end; orphans are only collected, our programs are started again.
+    fn reap(&self, services: &mut [Service]) -> anyhow::Result<()> {
+        let Some((pid, status)) = wait(WaitOptions::empty())? else {
+            return Ok(());
+        };
+        let pid = pid.as_raw_nonzero().get().unsigned_abs();
+        for service in services
+            .iter_mut()
+            .filter(|service| service.child.id() == pid)
+        {
+            say!("{} ended ({status:?}); starting it again", service.name);
+            std::thread::sleep(LEAST_LIFE.saturating_sub(service.started.elapsed()));
+            service.child = self.spawn(service.name, &service.command)?;
+            service.started = Instant::now();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,159 @@
+//! Clusters leave nothing behind: not after `down`, not after this program was killed in the middle
+//! of `up`, not with two of them side by side. What is on the host is listed before and after.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    process::{Child, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+
+use crate::{
+    cluster::{self, Cluster, Make, local},
+    progress::{Step, say},
+    run::Cmd,
+};
+
+/// Bounds of the design for a warm cluster on two quiet cores; only printed, since machines differ.
+const UP: Duration = Duration::from_secs(15);
+const DOWN: Duration = Duration::from_secs(5);
+
+/// Runs all of it.
+pub fn run(root: &Path, make: &Make) -> anyhow::Result<()> {
+    let before = local::leftovers();
+    side_by_side(root, make)?;
+    nothing_left(&before, "after two clusters side by side")?;
+    killed_in_the_middle(root, make)?;
+    nothing_left(&before, "after kill -9 in the middle of up, and down")?;
+    say!("clusters leave nothing behind");
+    Ok(())
+}
+
+fn named(make: &Make, name: &str, nodes: u8) -> anyhow::Result<Make> {
+    let mut make = make.clone();
+    make.which.name = name.parse()?;
+    make.nodes = nodes;
+    Ok(make)
+}
+
+fn side_by_side(root: &Path, make: &Make) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let first = cluster::up(root, &named(make, "selftest-a", 2)?)?;
+    report("up", started.elapsed(), UP);
+    let second = cluster::up(root, &named(make, "selftest-b", 1)?)?;
+    for cluster in [&first, &second] {
+        let nodes = cluster
+            .kubectl()
+            .args(["get", "nodes", "--no-headers"])
+            .output()?;
+        anyhow::ensure!(
+            nodes.lines().all(|line| line.contains(" Ready ")),
+            "not all ready:\n{nodes}"
+        );
+    }
+    anyhow::ensure!(
+        first.kubeconfig() != second.kubeconfig(),
+        "two clusters share a kubeconfig"
+    );
+    let again = cluster::up(root, &named(make, "selftest-a", 2)?)?;
+    anyhow::ensure!(
+        again.kubeconfig() == first.kubeconfig(),
+        "up on a running cluster made another one"
+    );
+    second.down()?;
+    let alive = first.kubectl().args(["get", "--raw", "/readyz"]).output()?;
+    anyhow::ensure!(alive == "ok", "taking one cluster down harmed the other");
+    let started = Instant::now();
+    first.down()?;
+    report("down", started.elapsed(), DOWN);
+    Ok(())
+}
+
+fn report(what: &str, took: Duration, bound: Duration) {
+    let verdict = if took <= bound {
+        "within"
+    } else {
+        "slower than"
+    };
+    say!(
+        "{what} took {:.1} s, {verdict} {} s",
+        took.as_secs_f64(),
+        bound.as_secs()
+    );
+}
+
+/// Kills `up` at several points; each time `down` has to find everything.
+fn killed_in_the_middle(root: &Path, make: &Make) -> anyhow::Result<()> {
+    for witness in [
+        "plan.json",
+        "logs/etcd.log",
+        "node-1/init.pid",
+        "node-2/logs/kubelet.log",
+    ] {
+        let make = named(make, "selftest-k", 2)?;
+        let what = format!("kill up when {witness} is there, then down");
+        Step::of(what, |_| {
+            let mut child = start_up(root)?;
+            let file = local::state_root()?.join("selftest-k").join(witness);
+            let seen = wait_for(&file, &mut child);
+            child.kill().context("failed to kill the child")?;
+            child.wait()?;
+            anyhow::ensure!(seen, "{} never appeared", file.display());
+            let Cluster::Local(plan) = cluster::find(&make.which)? else {
+                anyhow::bail!("the test is for local clusters");
+            };
+            local::down(&plan)
+        })?;
+    }
+    Ok(())
+}
+
+fn start_up(root: &Path) -> anyhow::Result<Child> {
+    let me = std::env::current_exe()?;
+    let words = [
+        "cluster",
+        "up",
+        "--name",
+        "selftest-k",
+        "--provider",
+        "local",
+    ];
+    let mut command = Cmd::new(me).args(words).dir(root).command();
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+        .spawn()
+        .context("failed to start a second cargo xtask")
+}
+
+/// Whether the file appears while the child lives.
+fn wait_for(file: &Path, child: &mut Child) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(60) {
+        if file.exists() {
+            return true;
+        }
+        if !matches!(child.try_wait(), Ok(None)) {
+            return file.exists();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+fn nothing_left(before: &BTreeSet<String>, when: &str) -> anyhow::Result<()> {
+    let mut left: Vec<String> = Vec::new();
+    // The kernel takes a moment to let go of namespaces; what is still there then stays.
+    for _ in 0..100 {
+        left = local::leftovers().difference(before).cloned().collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    anyhow::bail!("left behind {when}:\n  {}", left.join("\n  "))
+}
