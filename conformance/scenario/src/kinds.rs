@@ -15,7 +15,7 @@ pub struct KindInfo {
     pub namespaced: bool,
 }
 
-const KINDS: [KindInfo; 16] = [
+static KINDS: [KindInfo; 16] = [
     kind("VirtualMachine", "kubevirt.io/v1", "virtualmachines", true),
     kind(
         "VirtualMachineInstance",
@@ -57,6 +57,11 @@ const KINDS: [KindInfo; 16] = [
 /// Looks a kind up by its name.
 pub fn find(name: &str) -> Option<&'static KindInfo> {
     KINDS.iter().find(|known| known.kind == name)
+}
+
+/// Every kind.
+pub fn all() -> impl Iterator<Item = &'static KindInfo> {
+    KINDS.iter()
 }
 
 impl KindInfo {
