@@ -17,10 +17,10 @@ mod spawn;
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use rustix::process::{Pid, Signal, kill_process};
 
 pub use self::leftovers::leftovers;
 use super::plan::{Name, Plan};
@@ -30,6 +30,9 @@ use crate::{
     run::Cmd,
     tools::Tools,
 };
+
+/// Nodes that are not ready after this time will not be.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What `up` needs to know.
 pub struct Wish {
@@ -180,15 +183,19 @@ fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Re
         .node_plans()
         .map(|node| format!("node/{}", node.name()))
         .collect();
-    let wait = |what: &str| {
-        kubectl()
-            .args(["wait", what, "--timeout=60s"])
+    let started = Instant::now();
+    // A node that has not registered yet is an error for kubectl, whatever it is told to wait for.
+    loop {
+        let ready = kubectl()
+            .args(["wait", "--for=condition=Ready", "--timeout=60s"])
             .args(&names)
-            .output()
-            .map(drop)
-    };
-    wait("--for=create")?;
-    wait("--for=condition=Ready")?;
+            .output();
+        match ready {
+            Ok(_) => break,
+            Err(error) if started.elapsed() > PATIENCE => return Err(error),
+            Err(_) => std::thread::sleep(Duration::from_millis(100)),
+        }
+    }
     kubectl()
         .args([
             "label",
@@ -205,20 +212,8 @@ fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Re
 pub fn down(plan: &Plan) -> anyhow::Result<()> {
     host::require_root("a local cluster")?;
     let step = Step::start(format!("take cluster {} down", plan.name));
-    // Killing the nodes' inits ends their whole process trees, mounts and networks.
-    for _ in 0..50 {
-        let pids = cgroup::pids(plan);
-        if pids.is_empty() {
-            break;
-        }
-        for pid in pids.into_iter().filter_map(Pid::from_raw) {
-            // A process that is gone already is what we want.
-            let _ = kill_process(pid, Signal::KILL);
-        }
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    cgroup::end(plan)?;
     node::remove_links(plan);
-    cgroup::remove(plan)?;
     match fs::remove_dir_all(&plan.dir) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("failed to remove {}", plan.dir.display()));

@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::cluster::plan::Plan;
 
@@ -109,24 +110,31 @@ pub fn pids(plan: &Plan) -> Vec<i32> {
         .collect()
 }
 
-/// Removes all groups of the cluster, deepest first; waits a moment for dying processes.
-pub fn remove(plan: &Plan) -> anyhow::Result<()> {
-    let deadline = Instant::now() + Duration::from_secs(4);
-    for root in hierarchies() {
-        let top = root.join(plan.cgroup());
-        loop {
-            match remove_tree(&top) {
-                Ok(()) => break,
-                Err(error) if Instant::now() > deadline => {
-                    return Err(error)
-                        .with_context(|| format!("failed to remove {}", top.display()));
-                }
-                // The kernel takes a moment to let go of a process that was killed.
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+/// Kills everything of the cluster and removes its groups.
+///
+/// Killing the nodes' inits ends their whole process trees, mounts and networks. A program that is
+/// just being started may join after the first look, so killing goes on until the groups are gone;
+/// after that nothing can join any more, and a program that cannot join does not run.
+pub fn end(plan: &Plan) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        for pid in pids(plan).into_iter().filter_map(Pid::from_raw) {
+            // A process that is gone already is what we want.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        match hierarchies()
+            .iter()
+            .try_for_each(|root| remove_tree(&root.join(plan.cgroup())))
+        {
+            Ok(()) => return Ok(()),
+            Err(error) if Instant::now() > deadline => {
+                return Err(error)
+                    .with_context(|| format!("failed to end the processes of {}", plan.name));
             }
+            // The kernel takes a moment to let go of a process that was killed.
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
     }
-    Ok(())
 }
 
 fn remove_tree(dir: &Path) -> io::Result<()> {
