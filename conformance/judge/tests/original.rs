@@ -2,6 +2,8 @@
 //!
 //! Each history must pass, and each of its mutants must be noticed by the very check that names it.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+
 use std::path::{Path, PathBuf};
 
 use conformance_journal::{

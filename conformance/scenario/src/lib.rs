@@ -4,11 +4,11 @@
 //! the small language for expectations. `library` reads a tree of files and `lint` tells what is wrong with it.
 
 pub mod duration;
-//FILTER
+pub mod filter;
 pub mod ids;
 pub mod kinds;
 pub mod library;
-//LINT
+pub mod lint;
 pub mod matcher;
 pub mod model;
 pub mod path;

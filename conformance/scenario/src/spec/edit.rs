@@ -161,7 +161,7 @@ pub struct Appear {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Respond {
-    /// Which step; every negative step without it.
+    /// Which step; every step whose answer is checked without it.
     #[serde(default)]
     pub step: Option<LocalId>,
     /// Another code.
