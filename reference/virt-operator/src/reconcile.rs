@@ -104,7 +104,7 @@ impl Reconciler {
         let material = self.certificates(now).await?;
         let due = u64::try_from(certs::next_due(&material, now)).unwrap_or(0);
         let next = RESYNC.min(Duration::from_secs(due.max(1)));
-        apply::all(&self.client, &render::definitions(install)?).await?;
+        apply::all(&self.client, &render::definitions(install)).await?;
         apply::all(&self.client, &render::foundation(install, &material)).await?;
         apply::all(&self.client, &render::api(install, &material)).await?;
         if !self.deployment_ready(render::API).await? {

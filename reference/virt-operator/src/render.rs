@@ -21,13 +21,18 @@ use crate::{
 /// Label on everything that the operator owns; also how it finds what to delete.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "virt-operator");
 
-/// The definitions of VM and VMI; the one of KubeVirt comes with the manifest and stays.
-pub fn definitions(install: &Install) -> Result<Vec<Value>, serde_json::Error> {
-    let objects = [crd::virtual_machine(), crd::virtual_machine_instance()]
+/// Name of the definition that comes with the manifest: the wish itself outlives what it asks for.
+pub const KUBEVIRT_DEFINITION: &str = "kubevirts.kubevirt.io";
+
+/// The definitions that the operator installs and removes.
+#[must_use]
+pub fn definitions(install: &Install) -> Vec<Value> {
+    let objects = crd::documents()
         .into_iter()
-        .map(serde_json::to_value)
-        .collect::<Result<_, _>>()?;
-    Ok(own(objects, install))
+        .map(|(_, definition)| definition)
+        .filter(|definition| definition["metadata"]["name"] != KUBEVIRT_DEFINITION)
+        .collect();
+    own(objects, install)
 }
 
 /// Objects that must be there before virt-api is: accounts, roles, services, certificates.

@@ -1,9 +1,10 @@
 //! The manifest that installs the operator itself: what a user applies first.
 
+use anyhow::Context as _;
 use kubevirt_api::{crd, names::GROUP};
 use serde_json::{Value, json};
 
-use super::{rbac, rbac::rule, user_roles};
+use super::{KUBEVIRT_DEFINITION, rbac, rbac::rule, user_roles};
 use crate::install::Images;
 
 const NAMESPACE: &str = "kubevirt";
@@ -14,7 +15,11 @@ const ALL: &[&str] = &[
 
 /// The manifest as a YAML stream.
 pub fn yaml(images: &Images) -> anyhow::Result<String> {
-    let definition = serde_json::to_value(crd::kubevirt())?;
+    let definition = crd::documents()
+        .into_iter()
+        .map(|(_, definition)| definition)
+        .find(|definition| definition["metadata"]["name"] == KUBEVIRT_DEFINITION)
+        .context("the definition of KubeVirt is missing")?;
     let documents = objects(images, definition)
         .iter()
         .map(serde_saphyr::to_string)

@@ -15,7 +15,8 @@ const ACCOUNTS: &[Account] = &[
     Account {
         name: "kubevirt-apiserver",
         cluster: api_rules,
-        local: Vec::new,
+        // To find the virt-handler of a node.
+        local: || vec![rule("", &["pods"], &["get", "list", "watch"])],
     },
     Account {
         name: "kubevirt-controller",
@@ -117,7 +118,7 @@ fn lease_rules() -> Vec<Value> {
 pub(super) fn granted() -> Vec<Value> {
     ACCOUNTS
         .iter()
-        .flat_map(|account| (account.cluster)())
+        .flat_map(|account| [(account.cluster)(), (account.local)()].concat())
         .collect()
 }
 
