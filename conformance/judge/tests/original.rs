@@ -2,7 +2,11 @@
 //!
 //! Each history must pass, and each of its mutants must be noticed by the very check that names it.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
 
 use std::path::{Path, PathBuf};
 
