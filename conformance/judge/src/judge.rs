@@ -28,14 +28,20 @@ pub fn judge(scenario: &Scenario, entries: &[Entry], limits: &Limits) -> Verdict
     let checks = asked.checks();
     let (status, blame, reason) = asked.status(&checks);
     let mut marks = Vec::new();
-    let deadlines = || checks.iter().filter_map(|check| check.deadline.as_ref());
+    let mut deadlines = checks.iter().filter_map(|check| check.deadline.as_ref());
     if history.tries > 1 && status == Status::Pass {
         marks.push(Mark::Flaky);
     }
-    if deadlines().any(|used| used.is_slow()) {
+    let in_time = checks
+        .iter()
+        .filter(|check| check.status == CheckStatus::Pass);
+    if in_time
+        .filter_map(|check| check.deadline.as_ref())
+        .any(|used| used.is_slow())
+    {
         marks.push(Mark::Slow);
     }
-    if deadlines().any(|used| used.factor > 1.0) {
+    if deadlines.any(|used| used.factor > 1.0) {
         marks.push(Mark::Scaled);
     }
     let leaked =
