@@ -1,6 +1,6 @@
 //! Carries out one decided step: the only place where a session writes to the API server or orders the launcher.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use k8s_openapi::{api::core::v1::Pod, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{
@@ -11,6 +11,7 @@ use kubevirt_api::{
     names::LABEL_CREATED_BY,
     v1::{VirtualMachineInstancePhase as VmiPhase, VirtualMachineInstanceStatus},
 };
+use tokio::time::{error::Elapsed, timeout};
 use tonic::Code;
 use tracing::{info, warn};
 use virt_cmd::proto::{Empty, ShutdownRequest, StartRequest};
@@ -24,6 +25,9 @@ use super::{
 };
 use crate::report::chain;
 
+/// A server that has not answered by then is asked again later.
+pub(super) const API_PATIENCE: Duration = Duration::from_secs(15);
+
 /// Why a step did not work; it is tried again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PerformError {
@@ -31,6 +35,8 @@ pub(super) enum PerformError {
     Write(#[source] kube::Error),
     #[error("failed to read the VMI")]
     Read(#[source] kube::Error),
+    #[error("the API server did not answer in time")]
+    Slow(#[from] Elapsed),
     #[error("failed to describe the machine")]
     Convert(#[from] ConvertError),
     #[error("failed to write the order")]
@@ -183,11 +189,8 @@ impl Session {
         };
         let name = self.vmi.name_any();
         let params = PatchParams::default();
-        match self
-            .api()
-            .patch(&name, &params, &Patch::Merge(&patch))
-            .await
-        {
+        let (api, patch) = (self.api(), Patch::Merge(&patch));
+        match timeout(API_PATIENCE, api.patch(&name, &params, &patch)).await? {
             Ok(written) => {
                 let before = std::mem::replace(&mut self.vmi, Arc::new(written));
                 self.tell(phase(before.status.as_ref()), outcome).await;
@@ -200,7 +203,8 @@ impl Session {
     }
 
     async fn read_again(&mut self) -> Result<(), PerformError> {
-        let found = self.api().get_opt(&self.vmi.name_any()).await;
+        let (api, name) = (self.api(), self.vmi.name_any());
+        let found = timeout(API_PATIENCE, api.get_opt(&name)).await?;
         match found.map_err(PerformError::Read)? {
             Some(vmi) if vmi.uid() == self.vmi.uid() => self.vmi = Arc::new(vmi),
             _ => self.gone = true,
@@ -256,21 +260,26 @@ impl Session {
         let namespace = self.vmi.namespace().unwrap_or_default();
         let pods: Api<Pod> = Api::namespaced(self.context.client.clone(), &namespace);
         let label = format!("{LABEL_CREATED_BY}={}", self.vmi.uid().unwrap_or_default());
-        match pods.list(&ListParams::default().labels(&label)).await {
-            Ok(list) => {
+        let params = ListParams::default().labels(&label);
+        match timeout(API_PATIENCE, pods.list(&params)).await {
+            Ok(Ok(list)) => {
                 self.pod_ip = list
                     .items
                     .iter()
                     .find(|pod| pod.uid().as_ref() == Some(&link.pod_uid))
                     .and_then(|pod| pod.status.as_ref()?.pod_ip.clone());
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 let error = chain(&error);
                 warn!(
                     vmi = self.vmi.name_any(),
                     error, "failed to find the pod's address"
                 );
             }
+            Err(_) => warn!(
+                vmi = self.vmi.name_any(),
+                "no answer about the pod's address"
+            ),
         }
     }
 }

@@ -6,7 +6,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Api, Resource as _, ResourceExt as _};
 use kubevirt_api::v1::VirtualMachineInstance;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::{info, warn};
 use virt_cmd::{Phase, client, paths::LauncherPaths};
@@ -15,13 +18,18 @@ use virt_kit::events::{EventRecorder, EventType};
 use super::{
     decide::{Action, Done, Launcher, VmiFacts, decide},
     launcher,
-    perform::PerformError,
+    perform::{API_PATIENCE, PerformError},
     registry::{Listed, Registry, RunningMachine},
 };
 use crate::{backoff::Backoff, report::chain};
 
 /// More rounds than any VMI needs: a guard against deciding the same thing for ever.
 const MAX_ROUNDS: usize = 16;
+
+/// The longest pause before a write or an order is tried again.
+const WRITE_PAUSE: Duration = Duration::from_secs(10);
+/// The longest pause before a domain is offered again that the launcher could not build.
+const START_PAUSE: Duration = Duration::from_secs(60);
 
 /// What all sessions share.
 #[derive(Clone)]
@@ -68,9 +76,9 @@ struct Pause {
 }
 
 impl Pause {
-    fn new() -> Self {
+    fn up_to(most: Duration) -> Self {
         Self {
-            backoff: Backoff::new(Duration::from_millis(500), Duration::from_secs(60)),
+            backoff: Backoff::new(Duration::from_millis(500), most),
             until: None,
         }
     }
@@ -161,8 +169,8 @@ impl Session {
             shutdown_announced: false,
             pod_ip: None,
             link: None,
-            retry: Pause::new(),
-            start: Pause::new(),
+            retry: Pause::up_to(WRITE_PAUSE),
+            start: Pause::up_to(START_PAUSE),
         }
     }
 
@@ -187,12 +195,16 @@ impl Session {
         }
     }
 
+    /// Publishes an event on the VMI; best effort, and never for long.
     pub(super) async fn event(&self, type_: EventType, reason: &str, message: &str) {
         let about = self.reference();
-        self.context
+        let published = self
+            .context
             .recorder
-            .publish(&about, type_, reason, message)
-            .await;
+            .publish(&about, type_, reason, message);
+        if timeout(API_PATIENCE, published).await.is_err() {
+            warn!(vmi = self.vmi.name_any(), reason, "no answer to an event");
+        }
     }
 
     fn facts(&self) -> VmiFacts {
@@ -215,21 +227,23 @@ impl Session {
     async fn confirm_gone(&mut self) -> Fate {
         let (min, max) = (Duration::from_millis(100), Duration::from_secs(10));
         for pause in virt_kit::retry::backoff(min, max, 8) {
-            match self.api().get_opt(&self.vmi.name_any()).await {
-                Ok(Some(vmi)) if vmi.uid() == self.vmi.uid() => return Fate::Elsewhere,
-                Ok(_) => {
+            let (api, name) = (self.api(), self.vmi.name_any());
+            match timeout(API_PATIENCE, api.get_opt(&name)).await {
+                Ok(Ok(Some(vmi))) if vmi.uid() == self.vmi.uid() => return Fate::Elsewhere,
+                Ok(Ok(_)) => {
                     self.gone = true;
                     return Fate::Ours;
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     let error = chain(&error);
                     warn!(
-                        vmi = self.vmi.name_any(),
+                        vmi = name,
                         error, "failed to see whether a VMI still exists"
                     );
-                    tokio::time::sleep(pause).await;
                 }
+                Err(_) => warn!(vmi = name, "no answer whether a VMI still exists"),
             }
+            tokio::time::sleep(pause).await;
         }
         Fate::Elsewhere
     }
@@ -271,7 +285,7 @@ impl Session {
                 }
             }
             if !changed {
-                self.retry = Pause::new();
+                self.retry = Pause::up_to(WRITE_PAUSE);
                 return false;
             }
         }

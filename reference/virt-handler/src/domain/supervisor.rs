@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
+    time::Duration,
 };
 
 use futures::StreamExt as _;
@@ -17,7 +18,7 @@ use kube::{
     },
 };
 use kubevirt_api::{names::LABEL_NODE_NAME, v1::VirtualMachineInstance};
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use virt_kit::{events::EventType, guard::Guarded, health::Health};
@@ -27,6 +28,9 @@ use crate::report::chain;
 
 /// Name of the watch in the readiness report.
 const HEALTH_PART: &str = "vmi-watch";
+
+/// How long sessions get to notice that the handler stops.
+const GOODBYE: Duration = Duration::from_secs(3);
 
 /// Why the handler cannot follow its VMIs.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +71,9 @@ pub async fn supervise(
             Err(error) => warn!(error = chain(&error), "the watch of VMIs is interrupted"),
         }
     }
-    while sessions.tasks.join_next().await.is_some() {}
+    // Sessions leave their machines alone; one that waits for an answer is not waited for.
+    let all = async { while sessions.tasks.join_next().await.is_some() {} };
+    drop(timeout(GOODBYE, all).await);
     Ok(())
 }
 

@@ -27,6 +27,7 @@ const JITTER: Duration = Duration::from_secs(12);
 const RETRY: Duration = Duration::from_secs(5);
 /// How long the first beat waits for the device plugins.
 const PLUGIN_PATIENCE: Duration = Duration::from_secs(10);
+const BEAT_PATIENCE: Duration = Duration::from_secs(15);
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 const HEALTH_PART: &str = "heartbeat";
 
@@ -61,17 +62,21 @@ impl Heartbeat {
         self.health.set_ready(HEALTH_PART, false);
         // Without its plugins the node would only be told to take no VMs.
         tokio::select! {
-            () = token.cancelled() => return,
+            () = token.cancelled() => return self.farewell().await,
             _ = timeout(PLUGIN_PATIENCE, self.plugins_registered()) => {}
         }
         loop {
-            let pause = match self.beat().await {
-                Ok(()) => {
+            let pause = match timeout(BEAT_PATIENCE, self.beat()).await {
+                Ok(Ok(())) => {
                     self.health.set_ready(HEALTH_PART, true);
                     PERIOD + jitter()
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     warn!(error = chain(&error), "no heartbeat");
+                    RETRY
+                }
+                Err(_) => {
+                    warn!("no heartbeat: the API server did not answer in time");
                     RETRY
                 }
             };
