@@ -27,54 +27,58 @@ pub struct Watched {
     pub object: Value,
 }
 
-/// A step that someone took while the watch was open.
-#[derive(Debug, Clone, PartialEq)]
+/// What is to be converted, as it is written in a file of its own.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recording {
+    /// The scenario that the history is told as.
+    pub scenario: String,
+    /// The VM's name in the recording; the scenario calls it `vm`.
+    pub vm: String,
+    /// The namespace it lived in.
+    pub namespace: String,
+    /// Midnight before `from`.
+    pub day: Timestamp,
+    /// What stands at this moment is told as a watch's first list; what came before is not told.
+    pub from: TimeOfDay,
+    /// Nothing after this moment is told.
+    pub to: TimeOfDay,
+    /// The steps, in order.
+    pub steps: Vec<Taken>,
+}
+
+/// A step that someone took while the watch was open, and what is known to have come of it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Taken {
     /// Its id in the scenario.
     pub step: String,
-    /// When, as `Watched::t`.
-    pub t: u64,
-    /// What is known to have come of it.
-    pub came: Came,
+    /// When.
+    pub at: TimeOfDay,
+    /// The code of the answer.
+    #[serde(default)]
+    pub answer: Option<u16>,
+    /// What was typed on the serial console.
+    #[serde(default)]
+    pub typed: Option<String>,
+    /// What the guest said to that.
+    #[serde(default)]
+    pub heard: Option<String>,
 }
 
-/// What is known to have come of a step.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Came {
-    /// Nothing that the judge would look for.
-    Nothing,
-    /// An answer with this code.
-    Answer(u16),
-    /// Talk on the serial console of this VMI.
-    Talk {
-        /// The VMI.
-        vmi: String,
-        /// What was typed.
-        sent: String,
-        /// What the guest said.
-        heard: String,
-    },
-}
+/// Nanoseconds since midnight, written `HH:MM:SS.mmm`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
+pub struct TimeOfDay(u64);
 
-/// What is to be converted.
-#[derive(Debug, Clone)]
-pub struct Recording<'a> {
-    /// The scenario that the history is told as.
-    pub scenario: &'a str,
-    /// Digest of its file.
-    pub digest: &'a str,
-    /// The namespace the objects lived in.
-    pub namespace: &'a str,
-    /// The day the recording began.
-    pub day: Timestamp,
-    /// The VM's name in the recording; the scenario calls it `vm`.
-    pub vm: &'a str,
-    /// The steps, in order.
-    pub steps: &'a [Taken],
-    /// What stands at this moment is told as a watch's first list; what came before is not told.
-    pub from: u64,
-    /// Nothing after this moment is told.
-    pub to: u64,
+impl TryFrom<String> for TimeOfDay {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        time_of_day(&text)
+            .map(Self)
+            .ok_or_else(|| format!("\"{text}\" is not a time of day"))
+    }
 }
 
 /// A line that is not one of a watch file.
@@ -156,26 +160,39 @@ pub fn read_watch(text: &str) -> Result<Vec<Watched>, ConvertError> {
     Ok(read)
 }
 
-/// Writes a journal from watched lines of any number of kinds.
+/// Writes a journal from watched lines of any number of kinds and objects. `digest` is that of the scenario's file.
 pub fn convert(
-    recording: &Recording<'_>,
+    recording: &Recording,
+    digest: &str,
     mut watched: Vec<Watched>,
 ) -> Result<String, ConvertError> {
+    watched.retain(|line| concerns(&line.object, recording));
     // Stable: lines of one file keep their order, which is the order of resource versions.
     watched.sort_by_key(|line| line.t);
     for line in &mut watched {
-        rename(&mut line.object, recording.vm);
+        rename(&mut line.object, &recording.vm);
     }
-    let mut watched = from_the_first_list(watched, recording.from);
-    watched.retain(|line| line.t <= recording.to);
+    // A recording that began the day before counts on from there.
+    let first = watched.first().map_or(0, |line| line.t);
+    let midnight = if recording.from.0 + DAY / 2 < first {
+        DAY
+    } else {
+        0
+    };
+    let from = midnight + recording.from.0;
+    let to = midnight + recording.to.0;
+    let mut watched = from_the_first_list(watched, from);
+    watched.retain(|line| line.t <= to);
     let mut telling = Telling {
         writer: Writer::new(Vec::new(), "converted"),
         recording,
+        digest,
+        midnight,
     };
-    telling.open(&watched)?;
+    telling.open(from, &watched)?;
     let mut steps = recording.steps.iter().peekable();
     for line in watched {
-        while let Some(step) = steps.next_if(|step| step.t <= line.t) {
+        while let Some(step) = steps.next_if(|step| midnight + step.at.0 <= line.t) {
             telling.step(step)?;
         }
         let kind = kind_of(&line.object);
@@ -191,37 +208,41 @@ pub fn convert(
     for step in steps {
         telling.step(step)?;
     }
-    telling.close()?;
+    telling.close(to)?;
     Ok(String::from_utf8_lossy(&telling.writer.into_inner()).into_owned())
 }
 
 struct Telling<'a> {
     writer: Writer<Vec<u8>>,
-    recording: &'a Recording<'a>,
+    recording: &'a Recording,
+    digest: &'a str,
+    midnight: u64,
 }
 
 impl Telling<'_> {
     fn put(&mut self, t: u64, event: Event) -> Result<(), ConvertError> {
         let scenario = match event {
             Event::RunStart { .. } | Event::Env { .. } | Event::RunEnd { .. } => None,
-            _ => Some(self.recording.scenario),
+            _ => Some(self.recording.scenario.as_str()),
         };
-        let since = i64::try_from(t).unwrap_or(i64::MAX);
-        let wall = self
-            .recording
-            .day
-            .checked_add(SignedDuration::from_nanos(since))
-            .unwrap_or(self.recording.day);
-        let stamp = Stamp {
-            t: t.saturating_sub(self.recording.from),
-            wall,
-        };
-        self.writer.append(stamp, scenario, event)?;
+        let of_day = i64::try_from(t.saturating_sub(self.midnight)).unwrap_or(i64::MAX);
+        let day = self.recording.day;
+        let wall = day
+            .checked_add(SignedDuration::from_nanos(of_day))
+            .unwrap_or(day);
+        let began = self.midnight + self.recording.from.0;
+        self.writer.append(
+            Stamp {
+                t: t.saturating_sub(began),
+                wall,
+            },
+            scenario,
+            event,
+        )?;
         Ok(())
     }
 
-    fn open(&mut self, watched: &[Watched]) -> Result<(), ConvertError> {
-        let from = self.recording.from;
+    fn open(&mut self, from: u64, watched: &[Watched]) -> Result<(), ConvertError> {
         self.put(
             from,
             Event::RunStart {
@@ -240,11 +261,11 @@ impl Telling<'_> {
                 facts: Value::Null,
             },
         )?;
-        let namespace = Some(self.recording.namespace.to_owned());
+        let namespace = Some(self.recording.namespace.clone());
         self.put(
             from,
             Event::ScenarioStart {
-                digest: self.recording.digest.to_owned(),
+                digest: self.digest.to_owned(),
                 namespace: namespace.clone(),
             },
         )?;
@@ -252,65 +273,62 @@ impl Telling<'_> {
         kinds.sort();
         kinds.dedup();
         for kind in kinds {
-            let watch = Event::Watch {
-                kind,
-                namespace: namespace.clone(),
-                selector: None,
-                resource_version: "0".into(),
-            };
-            self.put(from, watch)?;
+            let resource_version = "0".to_owned();
+            self.put(
+                from,
+                Event::Watch {
+                    kind,
+                    namespace: namespace.clone(),
+                    selector: None,
+                    resource_version,
+                },
+            )?;
         }
         Ok(())
     }
 
-    fn step(&mut self, step: &Taken) -> Result<(), ConvertError> {
+    fn step(&mut self, taken: &Taken) -> Result<(), ConvertError> {
+        let at = self.midnight + taken.at.0;
         let mark = |phase, outcome| Event::Step {
-            step: step.step.clone(),
+            step: taken.step.clone(),
             phase,
             outcome,
             detail: None,
         };
-        self.put(step.t, mark(Phase::Begin, None))?;
-        match &step.came {
-            Came::Nothing => {}
-            Came::Answer(code) => {
-                let (id, name) = (0, Some(step.step.clone()));
-                self.put(
-                    step.t,
-                    Event::Response {
-                        step: name,
-                        id,
-                        code: *code,
-                        body: Value::Null,
-                        error: None,
-                    },
-                )?;
-            }
-            Came::Talk { vmi, sent, heard } => {
-                let said = [
-                    (ConsoleWhat::Opened, ""),
-                    (ConsoleWhat::Sent, sent),
-                    (ConsoleWhat::Received, heard),
-                ];
-                for (what, text) in said {
-                    let (vmi, client, text) = (vmi.clone(), "main".to_owned(), text.to_owned());
-                    self.put(
-                        step.t,
-                        Event::Console {
-                            vmi,
-                            client,
-                            what,
-                            text,
-                        },
-                    )?;
-                }
-            }
+        self.put(at, mark(Phase::Begin, None))?;
+        if let Some(code) = taken.answer {
+            let step = Some(taken.step.clone());
+            self.put(
+                at,
+                Event::Response {
+                    step,
+                    id: 0,
+                    code,
+                    body: Value::Null,
+                    error: None,
+                },
+            )?;
         }
-        self.put(step.t, mark(Phase::End, Some(Outcome::Ok)))
+        let said = [
+            (ConsoleWhat::Sent, &taken.typed),
+            (ConsoleWhat::Received, &taken.heard),
+        ];
+        for (what, text) in said {
+            let Some(text) = text.clone() else { continue };
+            self.put(
+                at,
+                Event::Console {
+                    vmi: "vm".to_owned(),
+                    client: "main".to_owned(),
+                    what,
+                    text,
+                },
+            )?;
+        }
+        self.put(at, mark(Phase::End, Some(Outcome::Ok)))
     }
 
-    fn close(&mut self) -> Result<(), ConvertError> {
-        let to = self.recording.to;
+    fn close(&mut self, to: u64) -> Result<(), ConvertError> {
         self.put(
             to,
             Event::ScenarioEnd {
@@ -320,6 +338,17 @@ impl Telling<'_> {
         )?;
         self.put(to, Event::RunEnd { scenarios: 1 })
     }
+}
+
+/// The VM itself, its instance, and its launcher pods.
+fn concerns(object: &Value, recording: &Recording) -> bool {
+    let meta = |key: &str| object.pointer(key).and_then(Value::as_str);
+    let here = meta("/metadata/namespace") == Some(&recording.namespace);
+    let of_vm = match kind_of(object).as_str() {
+        "Pod" => meta("/metadata/labels/vm.kubevirt.io~1name") == Some(&recording.vm),
+        _ => meta("/metadata/name") == Some(&recording.vm),
+    };
+    here && of_vm
 }
 
 /// What stood at `from` comes first, as a watch's list would show it; then everything later.
@@ -405,27 +434,30 @@ mod tests {
         assert_eq!(read[1].t - read[0].t, 2 * SECOND);
     }
 
+    /// Two VMs; the one that is asked for lives after a midnight.
+    const WATCHED: &str = concat!(
+        r#"{"t":"23:59:59.000","type":"ADDED","o":{"kind":"VirtualMachine","metadata":{"name":"a","namespace":"ns"}}}"#,
+        "\n",
+        r#"{"t":"23:59:59.500","type":"ADDED","o":{"kind":"VirtualMachine","metadata":{"name":"b","namespace":"ns"}}}"#,
+        "\n",
+        r#"{"t":"00:00:02.000","type":"MODIFIED","o":{"kind":"VirtualMachine","metadata":{"name":"a","namespace":"ns"}}}"#,
+        "\n",
+        r#"{"t":"00:00:09.000","type":"DELETED","o":{"kind":"VirtualMachine","metadata":{"name":"a","namespace":"ns"}}}"#,
+    );
+
+    fn recording() -> Recording {
+        serde_json::from_str(
+            r#"{"scenario": "VM-LIFE-0001", "vm": "a", "namespace": "ns", "day": "2026-12-01T00:00:00Z",
+                "from": "00:00:01.000", "to": "00:00:05.000",
+                "steps": [{"step": "s1", "at": "00:00:01.500", "answer": 201}]}"#,
+        )
+        .unwrap()
+    }
+
     #[test]
     fn a_converted_journal_is_whole_and_says_what_it_is() {
-        let text =
-            "{\"t\":\"10:00:01.000\",\"type\":\"ADDED\",\"o\":{\"kind\":\"VirtualMachine\"}}\n";
-        let steps = [Taken {
-            step: "s1".into(),
-            t: 36_000 * SECOND,
-            came: Came::Answer(201),
-        }];
-        let recording = Recording {
-            scenario: "VM-LIFE-0001",
-            digest: "sha256:0",
-            namespace: "default",
-            vm: "demo",
-            day: "2026-01-01T00:00:00Z".parse().unwrap(),
-            steps: &steps,
-            from: 36_000 * SECOND,
-            to: 36_002 * SECOND,
-        };
-        let journal =
-            Journal::parse(&convert(&recording, read_watch(text).unwrap()).unwrap()).unwrap();
+        let text = convert(&recording(), "sha256:0", read_watch(WATCHED).unwrap()).unwrap();
+        let journal = Journal::parse(&text).unwrap();
         assert_eq!(journal.ending, Ending::Complete);
         assert!(matches!(
             journal.entries[0].event,
@@ -434,14 +466,29 @@ mod tests {
                 ..
             }
         ));
-        let observed = journal
+    }
+
+    #[test]
+    fn one_vm_is_told_from_its_first_list_to_the_end() {
+        let text = convert(&recording(), "sha256:0", read_watch(WATCHED).unwrap()).unwrap();
+        let journal = Journal::parse(&text).unwrap();
+        let told: Vec<(u64, Change, String)> = journal
             .entries
             .iter()
-            .find(|entry| matches!(entry.event, Event::Observe { .. }))
-            .unwrap();
+            .filter_map(|entry| match &entry.event {
+                Event::Observe { change, object, .. } => {
+                    assert_eq!(object.pointer("/metadata/name"), Some(&Value::from("vm")));
+                    Some((entry.millis(), *change, entry.wall.to_string()))
+                }
+                _ => None,
+            })
+            .collect();
         assert_eq!(
-            (observed.millis(), observed.wall.to_string()),
-            (1000, "2026-01-01T10:00:01Z".to_owned())
+            told,
+            [
+                (0, Change::Added, "2026-12-01T00:00:01Z".to_owned()),
+                (1000, Change::Modified, "2026-12-01T00:00:02Z".to_owned())
+            ]
         );
     }
 }
