@@ -7,6 +7,8 @@ use conformance_judge::{
     timeline::{Row, rows},
 };
 
+use serde_json::Value;
+
 use crate::report::ConformanceReport;
 
 #[derive(Template)]
@@ -20,6 +22,7 @@ struct ScenarioView<'r> {
     verdict: &'r Verdict,
     lanes: Vec<Lane>,
     console: Vec<ConsoleLine>,
+    evidence: Vec<EvidenceView>,
     open: bool,
 }
 
@@ -27,6 +30,12 @@ struct ScenarioView<'r> {
 struct Lane {
     object: String,
     rows: Vec<Row>,
+}
+
+/// What was kept because the scenario did not pass.
+struct EvidenceView {
+    name: String,
+    text: String,
 }
 
 struct ConsoleLine {
@@ -63,8 +72,23 @@ fn view<'r>(verdict: &'r Verdict, journal: &Journal) -> ScenarioView<'r> {
         verdict,
         lanes,
         console: entries.iter().filter_map(console_line).collect(),
+        evidence: entries.iter().filter_map(evidence).collect(),
         open: verdict.status != conformance_judge::Status::Pass,
     }
+}
+
+fn evidence(entry: &Entry) -> Option<EvidenceView> {
+    let Event::Evidence { name, content } = &entry.event else {
+        return None;
+    };
+    let text = match content {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    Some(EvidenceView {
+        name: name.clone(),
+        text,
+    })
 }
 
 fn console_line(entry: &Entry) -> Option<ConsoleLine> {

@@ -8,7 +8,7 @@
 
 use conformance_journal::{
     Event, Journal, Pace, Stamp, Writer,
-    entry::{Change, Mode, Outcome, Phase, ScenarioOutcome},
+    entry::{Change, ConsoleWhat, Mode, Outcome, Phase, ScenarioOutcome},
 };
 use conformance_judge::{Blame, Status, unstarted};
 use conformance_report::{
@@ -186,6 +186,22 @@ fn journal_text(library: &Library, happened: Happened, mode: Mode, with_end: boo
                     change: Change::Added,
                     kind: "Pod".into(),
                     object,
+                },
+            );
+            let line = |what, text: &str| Event::Console {
+                vmi: "vm".into(),
+                client: "main".into(),
+                what,
+                text: text.into(),
+            };
+            put(310, id, line(ConsoleWhat::Received, "guest says <hello>"));
+            let content = json!("a line of the log");
+            put(
+                400,
+                id,
+                Event::Evidence {
+                    name: "podLogs/p".into(),
+                    content,
                 },
             );
             put(
@@ -505,6 +521,9 @@ fn readers_see_the_same_in_every_form() {
         "status.phase",
         "a pod is seen &#60;running&#62;",
         "Pod/p",
+        "guest says &#60;hello&#62;",
+        "podLogs/p",
+        "a line of the log",
         "id=\"filter\"",
     ] {
         assert!(page.contains(part), "{part} is not on the page");
