@@ -73,16 +73,10 @@ impl Registry {
         }
     }
 
-    /// How many machines are listed.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.lock().len()
-    }
-
     /// Whether no machine is listed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.lock().is_empty()
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Name, RunningMachine>> {
