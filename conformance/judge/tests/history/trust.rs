@@ -2,6 +2,7 @@
 
 use conformance_journal::{Event, entry::Change};
 use conformance_judge::{Blame, Mark, Status, judge};
+use proptest::prelude::*;
 use rstest::rstest;
 use serde_json::{Value, json};
 
@@ -198,4 +199,27 @@ fn an_unreachable_api_server_is_an_error_and_blames_the_environment() {
         (Status::Error, Some(Blame::Environment))
     );
     assert!(verdict.reason.unwrap().contains("connection refused"));
+}
+
+proptest! {
+    /// Wherever the harness is killed, what it had seen by then is never called a pass.
+    #[test]
+    fn a_history_cut_off_anywhere_never_passes(keep in 0usize..8) {
+        let history = History::after_s1().at(1_000).vmi(Change::Added, "u1", "Running").finish();
+        prop_assert_eq!(history.len(), 8);
+        let verdict = judge(&scenario(RUNNING), &history[..keep], &limits(1.0));
+        prop_assert_ne!(verdict.status, Status::Pass);
+    }
+
+    /// Wherever a watch was blind for a moment, nobody can say "never".
+    #[test]
+    fn a_gap_anywhere_takes_never_away(from in 0u64..3_000, length in 0u64..500) {
+        let history = History::after_s1()
+            .vmi(Change::Added, "u1", "Running")
+            .at(4_000)
+            .gap("VirtualMachineInstance", from, from + length)
+            .finish();
+        let verdict = judge(&scenario(NEVER_FAILED), &history, &limits(1.0));
+        prop_assert_eq!(verdict.status, Status::Inconclusive);
+    }
 }
