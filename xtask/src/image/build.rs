@@ -64,10 +64,18 @@ pub fn build_probe(root: &Path) -> anyhow::Result<Probe> {
         .dir(root)
         .check()?;
     let dir = target.join("probe").join(BARE).join("release");
-    Ok(Probe {
+    let probe = Probe {
         kernel: dir.join("probe"),
-        disk: dir.join("probe.img"),
-    })
+        disk: target.join("probe/probe.img"),
+    };
+    Cmd::new("cargo")
+        .args(["run", "--quiet", "--package", "probe-image", "--"])
+        .arg(&probe.kernel)
+        .arg(dir.join("boot-sector"))
+        .arg(&probe.disk)
+        .dir(root)
+        .check()?;
+    Ok(probe)
 }
 
 /// Where cargo puts what it builds.

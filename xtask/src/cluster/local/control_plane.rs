@@ -15,10 +15,10 @@ const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Starts all four; they find each other.
 pub fn start(plan: &Plan) -> anyhow::Result<()> {
-    spawn::program(plan, "etcd", &etcd(plan))?;
-    spawn::program(plan, "kube-apiserver", &apiserver(plan))?;
-    spawn::program(plan, "kube-controller-manager", &controller_manager(plan))?;
-    spawn::program(plan, "kube-scheduler", &scheduler(plan))?;
+    spawn::service(plan, "etcd", &etcd(plan))?;
+    spawn::service(plan, "kube-apiserver", &apiserver(plan))?;
+    spawn::service(plan, "kube-controller-manager", &controller_manager(plan))?;
+    spawn::service(plan, "kube-scheduler", &scheduler(plan))?;
     Ok(())
 }
 

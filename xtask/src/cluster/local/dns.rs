@@ -13,7 +13,7 @@ pub fn start(plan: &Plan, kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
     let config = plan.dir.join("Corefile");
     fs::write(&config, corefile(plan))?;
     let server = Cmd::new(plan.bin.join("coredns")).arg("-conf").arg(&config);
-    spawn::program(plan, "coredns", &server)?;
+    spawn::service(plan, "coredns", &server)?;
     let port =
         |protocol: &str| json!({"name": protocol.to_lowercase(), "port": 53, "protocol": protocol});
     let ports = json!([port("UDP"), port("TCP")]);

@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    os::unix::net::UnixStream,
+    os::unix::{fs::MetadataExt as _, net::UnixStream},
     path::{Path, PathBuf},
     process::{Child, Stdio},
     time::{Duration, Instant},
@@ -13,6 +13,7 @@ use std::{
 use anyhow::Context as _;
 use clap::Args;
 use rustix::{
+    fs::{major, minor},
     process::{WaitOptions, wait},
     system::sethostname,
 };
@@ -92,8 +93,37 @@ impl NodeInit {
         if Path::new(topology).exists() {
             mount(&["--bind", &own("sysfs"), topology])?;
         }
+        self.devices(&mount)?;
         // Pods that share mounts with their node need the node to share them in the first place.
         mount(&["--make-rshared", "/"])
+    }
+
+    /// Gives the node device files of its own, so that what a node agent does to their owner and
+    /// mode is undone with the node.
+    fn devices(&self, mount: &dyn Fn(&[&str]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        for name in ["kvm", "net/tun", "vhost-net"] {
+            let device = Path::new("/dev").join(name);
+            let Ok(meta) = fs::metadata(&device) else {
+                continue;
+            };
+            let own = self.dir.join("dev").join(name);
+            fs::create_dir_all(own.parent().unwrap_or(&self.dir))?;
+            let (major, minor) = (
+                major(meta.rdev()).to_string(),
+                minor(meta.rdev()).to_string(),
+            );
+            Cmd::new("mknod")
+                .args(["-m", &format!("{:o}", meta.mode() & 0o777)])
+                .arg(&own)
+                .args(["c", &major, &minor])
+                .output()?;
+            mount(&[
+                "--bind",
+                &own.display().to_string(),
+                &device.display().to_string(),
+            ])?;
+        }
+        Ok(())
     }
 
     fn containerd(&self) -> Cmd {

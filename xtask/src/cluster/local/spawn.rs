@@ -10,10 +10,22 @@ use crate::{cluster::plan::Plan, run::Cmd};
 
 /// Joins the group named by the first argument, then becomes the rest.
 const JOIN: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
+/// Joins the group, then keeps the rest running: the control plane of a real cluster is restarted
+/// too, and its programs count on that when they start before each other.
+const KEEP: &str = r#"echo $$ > "$0/cgroup.procs" || exit 1; while :; do "$@"; echo "$1 ended ($?)"; sleep 0.5; done"#;
 
-/// Starts a program of the cluster; returns its pid.
+/// Starts a program of the cluster once; returns its pid.
 pub fn program(plan: &Plan, log: &str, command: &Cmd) -> anyhow::Result<u32> {
-    let mut child = wrapped(plan, command)
+    start(plan, log, JOIN, command)
+}
+
+/// Starts a program of the cluster again whenever it ends.
+pub fn service(plan: &Plan, log: &str, command: &Cmd) -> anyhow::Result<()> {
+    start(plan, log, KEEP, command).map(drop)
+}
+
+fn start(plan: &Plan, log: &str, script: &str, command: &Cmd) -> anyhow::Result<u32> {
+    let mut child = wrapped(plan, script, command)
         .command()
         .stdin(Stdio::null())
         .stdout(log_file(&plan.logs(), log)?)
@@ -26,9 +38,9 @@ pub fn program(plan: &Plan, log: &str, command: &Cmd) -> anyhow::Result<u32> {
     Ok(pid)
 }
 
-fn wrapped(plan: &Plan, command: &Cmd) -> Cmd {
+fn wrapped(plan: &Plan, script: &str, command: &Cmd) -> Cmd {
     Cmd::new("setsid")
-        .args(["sh", "-c", JOIN])
+        .args(["sh", "-c", script])
         .arg(cgroup::processes(plan))
         .args(command.words())
 }
