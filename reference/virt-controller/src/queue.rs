@@ -42,9 +42,22 @@ pub(crate) enum ReconcileError {
 }
 
 impl ReconcileError {
+    fn cause(&self) -> String {
+        let Self::Api { source, .. } = self;
+        said(source)
+    }
+
     /// For `map_err`: names what was tried.
     pub(crate) fn api(what: &'static str) -> impl FnOnce(kube::Error) -> Self {
         move |source| Self::Api { what, source }
+    }
+}
+
+/// What the server said, without the client's dressing: users read it in conditions and events.
+pub(crate) fn said(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -103,7 +116,8 @@ pub(crate) async fn serve<K, F, Fut>(
         tracing::warn!(
             kind = %K::kind(&()),
             object = %ObjectRef::from_obj(&*object),
-            error = %chain(error),
+            %error,
+            cause = %error.cause(),
             retry_in = ?pause,
             "failed to reconcile"
         );
@@ -159,17 +173,6 @@ fn uid<K: Resource>(object: &K) -> String {
     object.meta().uid.clone().unwrap_or_default()
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
 /// Failures in a row of each object, by uid.
 #[derive(Default)]
 struct Pauses(Mutex<HashMap<String, u32>>);
@@ -196,6 +199,13 @@ impl Pauses {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_read_what_the_server_said_and_no_more() {
+        let status = kube::core::Status::failure("pods \"a\" is forbidden", "Forbidden");
+        let error = kube::Error::Api(Box::new(status.with_code(403)));
+        assert_eq!(said(&error), "pods \"a\" is forbidden");
+    }
 
     #[test]
     fn pauses_grow_up_to_a_limit_and_start_again_after_success() {

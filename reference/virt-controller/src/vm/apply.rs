@@ -17,7 +17,7 @@ use super::{
 use crate::{
     context::Context,
     patch::{self, Target, Written},
-    queue::{ReconcileError, reference},
+    queue::{ReconcileError, reference, said},
 };
 
 struct Hands<'a> {
@@ -136,7 +136,7 @@ impl Hands<'_> {
             // start the next pass.
             Err(error) if retry::is_conflict(&error) => Ok(Pass::End),
             Err(error) => {
-                let text = format!("Error creating virtual machine instance: {error}");
+                let text = format!("Error creating virtual machine instance: {}", said(&error));
                 self.fail("FailedCreate", text).await?;
                 Err(ReconcileError::api("create the VMI")(error))
             }
@@ -166,7 +166,10 @@ impl Hands<'_> {
                 Ok(Pass::End)
             }
             Err(error) => {
-                let text = format!("Error deleting virtual machine instance {uid}: {error}");
+                let text = format!(
+                    "Error deleting virtual machine instance {uid}: {}",
+                    said(&error)
+                );
                 self.fail("FailedDelete", text).await?;
                 Err(ReconcileError::api("delete the VMI")(error))
             }

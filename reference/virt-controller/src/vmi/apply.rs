@@ -18,7 +18,7 @@ use super::{
 use crate::{
     context::Context,
     patch::{self, Target, Written},
-    queue::{ReconcileError, reference},
+    queue::{ReconcileError, reference, said},
 };
 
 struct Hands<'a> {
@@ -75,7 +75,7 @@ impl Hands<'_> {
             }
             Err(error) if retry::is_conflict(&error) => self.already_there(pod, error).await,
             Err(error) => {
-                let text = format!("Error creating pod: {error}");
+                let text = format!("Error creating pod: {}", said(&error));
                 self.write(&status::with_failed_creation(self.observed, &text))
                     .await?;
                 self.tell(EventType::Warning, "FailedCreate", text);
@@ -116,7 +116,7 @@ impl Hands<'_> {
             }
             Err(error) if retry::is_not_found(&error) || retry::is_conflict(&error) => Ok(()),
             Err(error) => {
-                let text = format!("Error deleting pod {name}: {error}");
+                let text = format!("Error deleting pod {name}: {}", said(&error));
                 self.tell(EventType::Warning, "FailedDelete", text);
                 Err(ReconcileError::api("delete the launcher pod")(error))
             }
