@@ -159,6 +159,10 @@ impl<'a> History<'a> {
             }
             Event::Watch { kind, .. } => {
                 self.watches.entry(kind).or_insert(at);
+                // A window from the start begins where everything is watched, not while the watches are being opened.
+                if self.steps.is_empty() {
+                    self.start = at;
+                }
             }
             Event::Gap {
                 kind,

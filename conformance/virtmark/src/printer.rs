@@ -54,10 +54,14 @@ impl Printer {
 
     /// An error with its causes, and the advice last.
     pub(crate) fn problem(&self, problem: &Problem) {
-        let mut causes = problem.error.chain().map(ToString::to_string);
-        self.say(&format!("error: {}", causes.next().unwrap_or_default()));
-        for cause in causes {
-            self.say(&format!("  because: {cause}"));
+        let mut said = problem.error.to_string();
+        self.say(&format!("error: {said}"));
+        for cause in problem.error.chain().skip(1).map(ToString::to_string) {
+            // Some libraries repeat their cause in their own text.
+            if !said.contains(&cause) {
+                self.say(&format!("  because: {cause}"));
+                said = cause;
+            }
         }
         if let Some(remedy) = &problem.remedy {
             self.say(&format!("  help: {remedy}"));

@@ -40,12 +40,15 @@ pub(crate) fn load(args: &SuiteArgs) -> Result<Library, Problem> {
     Ok(library)
 }
 
-/// Reads everything and refuses what the linter calls an error: a broken suite proves nothing.
+/// The rule that wants every clause tested: a matter of this suite as a whole, not of someone's own folder of scenarios.
+const COVERAGE: &str = "L10";
+
+/// Reads everything and refuses what the linter calls an error: a broken scenario proves nothing.
 pub(crate) fn load_sound(args: &SuiteArgs) -> Result<Library, Problem> {
     let library = load(args)?;
     let errors: Vec<String> = lint(&library)
         .iter()
-        .filter(|problem| problem.severity == Severity::Error)
+        .filter(|problem| problem.severity == Severity::Error && problem.rule != COVERAGE)
         .map(LintProblem::to_string)
         .collect();
     if errors.is_empty() {
