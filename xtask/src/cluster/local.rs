@@ -149,23 +149,29 @@ fn start(plan: &Plan, tools: &Tools, dns: bool, step: &Step) -> anyhow::Result<(
         node::go(&node)?;
     }
     load_image(plan, &tools.pause)?;
-    let kubectl = || {
-        Cmd::new(plan.bin.join("kubectl"))
-            .arg("--kubeconfig")
-            .arg(plan.kubeconfig())
-    };
-    grant_proxy(&kubectl)?;
-    wait_nodes(plan, &kubectl, step)?;
+    grant_proxy(plan)?;
+    wait_nodes(plan, step)?;
+    wait_accounts(plan, step)?;
     if dns {
-        dns::start(plan, &kubectl)?;
+        dns::start(plan)?;
     }
     Ok(())
 }
 
+/// kubectl for the cluster. What it remembers of it goes with the cluster: another one may have the
+/// same address later.
+pub fn kubectl(plan: &Plan) -> Cmd {
+    Cmd::new(plan.bin.join("kubectl"))
+        .arg("--kubeconfig")
+        .arg(plan.kubeconfig())
+        .arg("--cache-dir")
+        .arg(plan.dir.join("kubectl-cache"))
+}
+
 /// kube-proxy logs in under its own name; the role exists in every cluster.
-fn grant_proxy(kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
+fn grant_proxy(plan: &Plan) -> anyhow::Result<()> {
     // The controller that aggregates roles may still be at work, but the binding needs no role.
-    kubectl()
+    kubectl(plan)
         .args(["apply", "-f", "-"])
         .input(
             r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",
@@ -177,7 +183,7 @@ fn grant_proxy(kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
         .map(drop)
 }
 
-fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Result<()> {
+fn wait_nodes(plan: &Plan, step: &Step) -> anyhow::Result<()> {
     step.note("waiting for the nodes");
     let names: Vec<String> = plan
         .node_plans()
@@ -186,7 +192,7 @@ fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Re
     let started = Instant::now();
     // A node that has not registered yet is an error for kubectl, whatever it is told to wait for.
     loop {
-        let ready = kubectl()
+        let ready = kubectl(plan)
             .args(["wait", "--for=condition=Ready", "--timeout=60s"])
             .args(&names)
             .output();
@@ -196,7 +202,7 @@ fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Re
             Err(_) => std::thread::sleep(Duration::from_millis(100)),
         }
     }
-    kubectl()
+    kubectl(plan)
         .args([
             "label",
             "node",
@@ -206,6 +212,17 @@ fn wait_nodes(plan: &Plan, kubectl: &dyn Fn() -> Cmd, step: &Step) -> anyhow::Re
         ])
         .output()?;
     Ok(())
+}
+
+/// The controller manager makes this account when it is at work; without it no pod is accepted.
+fn wait_accounts(plan: &Plan, step: &Step) -> anyhow::Result<()> {
+    step.note("waiting for the controllers");
+    kubectl(plan)
+        .args(["--namespace", "default", "wait", "--for=create"])
+        .args(["serviceaccount/default", "--timeout=60s"])
+        .output()
+        .map(drop)
+        .context("the controller manager is not at work")
 }
 
 /// Ends and removes everything of the cluster; safe to call at any time and again.

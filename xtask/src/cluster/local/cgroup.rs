@@ -13,6 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::cluster::plan::Plan;
 
 const MOUNT: &str = "/sys/fs/cgroup";
+/// Controllers of the unified hierarchy that a kubelet does not start without; others are a bonus.
+const NEEDED: [&str; 4] = ["cpu", "cpuset", "memory", "pids"];
 
 /// Whether the unified hierarchy is all there is.
 pub fn is_v2() -> bool {
@@ -95,8 +97,14 @@ fn enable_controllers(root: &Path, plan: &Plan) -> anyhow::Result<()> {
         .collect();
     for group in [root.to_owned(), root.join(plan.cgroup())] {
         let file = group.join("cgroup.subtree_control");
-        fs::write(&file, wanted.join(" "))
-            .with_context(|| format!("failed to write {}", file.display()))?;
+        for controller in &wanted {
+            let enabled = fs::write(&file, controller);
+            if NEEDED.contains(&controller.trim_start_matches('+')) {
+                enabled.with_context(|| {
+                    format!("failed to write {controller} to {}", file.display())
+                })?;
+            }
+        }
     }
     Ok(())
 }
@@ -118,10 +126,7 @@ pub fn pids(plan: &Plan) -> Vec<i32> {
 pub fn end(plan: &Plan) -> anyhow::Result<()> {
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {
-        for pid in pids(plan).into_iter().filter_map(Pid::from_raw) {
-            // A process that is gone already is what we want.
-            let _ = kill_process(pid, Signal::KILL);
-        }
+        kill_all(plan);
         match hierarchies()
             .iter()
             .try_for_each(|root| remove_tree(&root.join(plan.cgroup())))
@@ -134,6 +139,18 @@ pub fn end(plan: &Plan) -> anyhow::Result<()> {
             // The kernel takes a moment to let go of a process that was killed.
             Err(_) => std::thread::sleep(Duration::from_millis(20)),
         }
+    }
+}
+
+/// Kills what is in the group now: all at once where the kernel can, so that no parent sees its child
+/// end and starts it again.
+fn kill_all(plan: &Plan) {
+    if fs::write(processes(plan).join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    for pid in pids(plan).into_iter().filter_map(Pid::from_raw) {
+        // A process that is gone already is what we want.
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 
@@ -155,15 +172,12 @@ fn remove_tree(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// The cluster's groups that exist, for the leak check.
-pub fn existing(prefix: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for root in hierarchies() {
-        for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with(prefix) {
-                found.push(entry.path().display().to_string());
-            }
-        }
-    }
-    found
+/// Groups of that name that exist, for the leak check.
+pub fn existing(name: &str) -> Vec<String> {
+    hierarchies()
+        .iter()
+        .map(|root| root.join(name))
+        .filter(|group| group.exists())
+        .map(|group| group.display().to_string())
+        .collect()
 }

@@ -36,6 +36,7 @@ pub fn kubelet(node: &Node<'_>, facts: HostFacts, dns: bool) -> Value {
         "tlsCertFile": pki.join(format!("{name}.crt")),
         "tlsPrivateKeyFile": pki.join(format!("{name}.key")),
         "readOnlyPort": 0,
+        "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         "failSwapOn": false,
         "resolvConf": "",
         // A full disk of the developer's machine is no reason to evict pods.

@@ -12,6 +12,8 @@ use crate::{
 
 /// An API server that is not ready after this time will not be.
 const PATIENCE: Duration = Duration::from_secs(90);
+/// A program that ended so often was not just early: the API server may end once before etcd is up.
+const HOPELESS: usize = 5;
 
 /// Starts all four; they find each other.
 pub fn start(plan: &Plan) -> anyhow::Result<()> {
@@ -30,12 +32,20 @@ pub fn wait_ready(plan: &Plan, step: &Step) -> anyhow::Result<()> {
         if ready(plan) {
             return Ok(());
         }
+        for name in ["etcd", "kube-apiserver"] {
+            let log = read_log(plan, name);
+            if spawn::ends(&log) >= HOPELESS {
+                anyhow::bail!(
+                    "{name} does not stay up; its last words:\n{}",
+                    tail(&log, 15)
+                );
+            }
+        }
         if started.elapsed() > PATIENCE {
-            let log = std::fs::read_to_string(plan.logs().join("kube-apiserver.log"));
             anyhow::bail!(
                 "the API server is not ready after {} s; its last words:\n{}",
                 PATIENCE.as_secs(),
-                tail(&log.unwrap_or_default(), 15)
+                tail(&read_log(plan, "kube-apiserver"), 15)
             );
         }
         if !noted && started.elapsed() > Duration::from_secs(10) {
@@ -46,17 +56,20 @@ pub fn wait_ready(plan: &Plan, step: &Step) -> anyhow::Result<()> {
     }
 }
 
+fn read_log(plan: &Plan, name: &str) -> String {
+    let bytes = std::fs::read(plan.logs().join(format!("{name}.log"))).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Whether the API server answers now.
 pub fn ready(plan: &Plan) -> bool {
-    Cmd::new(plan.bin.join("kubectl"))
-        .arg("--kubeconfig")
-        .arg(plan.kubeconfig())
+    super::kubectl(plan)
         .args(["get", "--raw", "/readyz", "--request-timeout=2s"])
         .succeeds()
 }
 
 fn etcd(plan: &Plan) -> Cmd {
-    let (client, peer) = (etcd_url(plan, 0), etcd_url(plan, 1));
+    let (client, peer) = (etcd_url(plan), format!("http://127.0.0.1:{}", plan.port(1)));
     Cmd::new(plan.bin.join("etcd"))
         .arg("--data-dir")
         .arg(plan.dir.join("etcd"))
@@ -65,18 +78,31 @@ fn etcd(plan: &Plan) -> Cmd {
         .arg(format!("--listen-peer-urls={peer}"))
         .arg(format!("--initial-advertise-peer-urls={peer}"))
         .arg(format!("--initial-cluster=default={peer}"))
+        // Certificates on both sides: the API server can never take another program's etcd for its
+        // own, nor another program change ours.
+        .arg("--client-cert-auth")
+        .arg(format!("--trusted-ca-file={}", pki(plan, "ca.crt")))
+        .arg(format!("--cert-file={}", pki(plan, "etcd.crt")))
+        .arg(format!("--key-file={}", pki(plan, "etcd.key")))
         // The data is thrown away with the cluster: no need to wait for the disk.
         .args(["--unsafe-no-fsync", "--log-level=warn"])
 }
 
-fn etcd_url(plan: &Plan, offset: u16) -> String {
-    format!("http://127.0.0.1:{}", plan.port(offset))
+fn etcd_url(plan: &Plan) -> String {
+    format!("https://127.0.0.1:{}", plan.port(0))
+}
+
+fn pki(plan: &Plan, file: &str) -> String {
+    plan.dir.join("pki").join(file).display().to_string()
 }
 
 fn apiserver(plan: &Plan) -> Cmd {
-    let pki = |file: &str| plan.dir.join("pki").join(file).display().to_string();
+    let pki = |file: &str| pki(plan, file);
     Cmd::new(plan.bin.join("kube-apiserver")).args([
-        format!("--etcd-servers={}", etcd_url(plan, 0)),
+        format!("--etcd-servers={}", etcd_url(plan)),
+        format!("--etcd-cafile={}", pki("ca.crt")),
+        format!("--etcd-certfile={}", pki("etcd-client.crt")),
+        format!("--etcd-keyfile={}", pki("etcd-client.key")),
         format!("--bind-address={}", plan.gateway()),
         format!("--advertise-address={}", plan.gateway()),
         "--secure-port=6443".to_owned(),
@@ -111,7 +137,7 @@ fn apiserver(plan: &Plan) -> Cmd {
 }
 
 fn controller_manager(plan: &Plan) -> Cmd {
-    let pki = |file: &str| plan.dir.join("pki").join(file).display().to_string();
+    let pki = |file: &str| pki(plan, file);
     component(plan, "kube-controller-manager", 2).args([
         format!("--service-account-private-key-file={}", pki("sa.key")),
         format!("--root-ca-file={}", pki("ca.crt")),

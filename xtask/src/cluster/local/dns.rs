@@ -9,7 +9,7 @@ use super::spawn;
 use crate::{cluster::plan::Plan, run::Cmd};
 
 /// Starts the name server and gives it its Service.
-pub fn start(plan: &Plan, kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
+pub fn start(plan: &Plan) -> anyhow::Result<()> {
     let config = plan.dir.join("Corefile");
     fs::write(&config, corefile(plan))?;
     let server = Cmd::new(plan.bin.join("coredns")).arg("-conf").arg(&config);
@@ -34,7 +34,7 @@ pub fn start(plan: &Plan, kubectl: &dyn Fn() -> Cmd) -> anyhow::Result<()> {
             "ports": ports,
         },
     ]});
-    kubectl()
+    super::kubectl(plan)
         .args(["apply", "-f", "-"])
         .input(objects.to_string())
         .output()

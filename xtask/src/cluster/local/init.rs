@@ -77,6 +77,7 @@ impl NodeInit {
         mount(&["--make-rprivate", "/"])?;
         mount(&["-t", "proc", "proc", "/proc"])?;
         mount(&["-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"])?;
+        self.own_var(&mount)?;
         for dir in [
             "/run/containerd",
             "/run/netns",
@@ -98,6 +99,23 @@ impl NodeInit {
         mount(&["--make-rshared", "/"])
     }
 
+    /// Gives the node a /var/lib and a /var/log of its own: node agents and pods write there, the
+    /// nodes must not see each other's files, and the host is to keep none.
+    fn own_var(&self, mount: &dyn Fn(&[&str]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        let own = |name: &str| self.dir.join(name).display().to_string();
+        mount(&["--bind", &own("log"), "/var/log"])?;
+        // containerd's directory cannot be on an overlay, since it mounts overlays itself.
+        if self.dir.starts_with("/var/lib") {
+            return Ok(());
+        }
+        let layers = format!(
+            "lowerdir=/var/lib,upperdir={},workdir={}",
+            own("var-lib"),
+            own("var-lib-work")
+        );
+        mount(&["-t", "overlay", "-o", &layers, "overlay", "/var/lib"])
+    }
+
     /// Gives the node device files of its own, so that what a node agent does to their owner and
     /// mode is undone with the node.
     fn devices(&self, mount: &dyn Fn(&[&str]) -> anyhow::Result<()>) -> anyhow::Result<()> {
@@ -106,7 +124,8 @@ impl NodeInit {
             let Ok(meta) = fs::metadata(&device) else {
                 continue;
             };
-            let own = self.dir.join("dev").join(name);
+            // A new tmpfs, since the file system of the node's directory may refuse devices.
+            let own = Path::new("/run/node-dev").join(name);
             fs::create_dir_all(own.parent().unwrap_or(&self.dir))?;
             let (major, minor) = (
                 major(meta.rdev()).to_string(),

@@ -92,7 +92,15 @@ pub fn enter(node: &Node<'_>) -> anyhow::Result<Cmd> {
 }
 
 fn write_files(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<()> {
-    for dir in ["kubelet", "containerd", "cni", "logs"] {
+    for dir in [
+        "kubelet",
+        "containerd",
+        "cni",
+        "logs",
+        "log",
+        "var-lib",
+        "var-lib-work",
+    ] {
         fs::create_dir_all(node.file(dir))?;
     }
     let kubelet = config::kubelet(node, facts, dns).to_string();

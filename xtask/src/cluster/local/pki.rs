@@ -58,6 +58,9 @@ impl Pki {
             &pki.ca,
             Leaf::new("apiserver", "kube-apiserver").with_names(names),
         )?;
+        let loopback = vec![ip("127.0.0.1")?];
+        pki.issue(&pki.ca, Leaf::new("etcd", "etcd").with_names(loopback))?;
+        pki.issue(&pki.ca, Leaf::new("etcd-client", "etcd-client"))?;
         pki.issue(&pki.front, Leaf::new("front-proxy", "front-proxy-client"))?;
         let kubelet_client = Leaf::new("kubelet-client", "kubelet-client");
         pki.issue(&pki.ca, kubelet_client.in_organization("system:masters"))?;

@@ -12,7 +12,9 @@ use crate::{cluster::plan::Plan, run::Cmd};
 const JOIN: &str = r#"echo $$ > "$0/cgroup.procs" && exec "$@""#;
 /// Joins the group, then keeps the rest running: the control plane of a real cluster is restarted
 /// too, and its programs count on that when they start before each other.
-const KEEP: &str = r#"echo $$ > "$0/cgroup.procs" || exit 1; while :; do "$@"; echo "$1 ended ($?)"; sleep 0.5; done"#;
+const KEEP: &str = r#"echo $$ > "$0/cgroup.procs" || exit 1; while :; do "$@"; echo "ended with status $?: $1"; sleep 0.5; done"#;
+/// How KEEP says in the log that the program ended.
+const ENDED: &str = "ended with status ";
 
 /// Starts a program of the cluster once; returns its pid.
 pub fn program(plan: &Plan, log: &str, command: &Cmd) -> anyhow::Result<u32> {
@@ -36,6 +38,11 @@ fn start(plan: &Plan, log: &str, script: &str, command: &Cmd) -> anyhow::Result<
     // An early death is reaped here and shows up where its work is waited for.
     std::thread::spawn(move || child.wait());
     Ok(pid)
+}
+
+/// How often a service ended, by its log.
+pub fn ends(log: &str) -> usize {
+    log.lines().filter(|line| line.starts_with(ENDED)).count()
 }
 
 fn wrapped(plan: &Plan, script: &str, command: &Cmd) -> Cmd {
