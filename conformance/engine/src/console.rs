@@ -263,7 +263,110 @@ fn lossy(bytes: Vec<u8>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
+    use tokio::net::TcpListener;
+    use tokio_tungstenite::{
+        accept_hdr_async,
+        tungstenite::handshake::server::{Request, Response},
+    };
+
     use super::*;
+    use crate::{
+        fake::{Answer, server, wire},
+        log::Recorder,
+    };
+
+    /// A console that says `ready`, repeats the first line it gets, and hangs up.
+    async fn guest() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            #[expect(clippy::result_large_err, reason = "the signature is the library's")]
+            let choose = |request: &Request, mut response: Response| {
+                assert!(
+                    request
+                        .uri()
+                        .path()
+                        .ends_with("/namespaces/ns/virtualmachineinstances/vm/console")
+                );
+                let asked = request.headers()["sec-websocket-protocol"].clone();
+                response
+                    .headers_mut()
+                    .insert("sec-websocket-protocol", asked);
+                Ok(response)
+            };
+            let mut socket = accept_hdr_async(stream, choose).await.unwrap();
+            socket
+                .send(Message::binary(b"PROBE 1 ready\n".to_vec()))
+                .await
+                .unwrap();
+            let line = socket.next().await.unwrap().unwrap();
+            socket.send(line).await.unwrap();
+            socket.close(None).await.unwrap();
+        });
+        address
+    }
+
+    #[tokio::test]
+    async fn a_session_is_written_down_from_its_opening_to_its_end() {
+        let recorder = Recorder::new(Box::new(Vec::new()), "r");
+        let log = Log::new(recorder, "VM-SUB-0002");
+        let consoles = Consoles::new(wire(guest().await), log.clone(), "ns".into());
+        consoles
+            .ensure("vm", "main", Duration::from_secs(5))
+            .await
+            .unwrap();
+        consoles.send("main", "echo hi").await.unwrap();
+        let mut growth = log.growth();
+        let said = || {
+            log.read(|entries| {
+                let what = entries.iter().map(|entry| match &entry.event {
+                    Event::Console { what, text, .. } => format!("{what:?} {}", text.trim_end()),
+                    other => format!("{other:?}"),
+                });
+                what.collect::<Vec<_>>()
+            })
+        };
+        while !said().contains(&"Closed ".to_owned()) {
+            tokio::time::timeout(Duration::from_secs(5), growth.changed())
+                .await
+                .unwrap()
+                .unwrap();
+        }
+        let said = said();
+        assert_eq!(said.first().map(String::as_str), Some("Opened "));
+        for line in ["Received PROBE 1 ready", "Sent echo hi", "Received echo hi"] {
+            assert!(said.contains(&line.to_owned()), "{said:?}");
+        }
+        assert!(consoles.send("main", "x").await.is_err());
+        // The name has been used: a session that has ended is not opened again behind the scenario's back.
+        consoles
+            .ensure("vm", "main", Duration::from_secs(5))
+            .await
+            .unwrap();
+        assert_eq!(log.read(|entries| entries.len()), said.len());
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_what_the_server_said() {
+        let (wire, _) = server(|_, _| Answer::Json(400, "VMI is not running")).await;
+        let log = Log::new(Recorder::new(Box::new(Vec::new()), "r"), "VM-SUB-0002");
+        let consoles = Consoles::new(wire, log, "ns".into());
+        let error = consoles
+            .ensure("vm", "main", Duration::from_secs(5))
+            .await
+            .unwrap_err();
+        let ConsoleError::Open {
+            source: OpenError::Refused { code, body },
+            ..
+        } = error
+        else {
+            panic!("{error}");
+        };
+        assert_eq!((code, body.as_str()), (400, "VMI is not running"));
+    }
 
     #[test]
     fn lines_come_whole_and_rests_on_request() {

@@ -8,6 +8,8 @@ mod barrier;
 pub mod connect;
 mod console;
 mod evidence;
+#[cfg(test)]
+mod fake;
 pub mod log;
 mod machine;
 pub mod manifest;

@@ -363,3 +363,6 @@ pub async fn until<T>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests;
