@@ -28,6 +28,7 @@ fn observed(patch: &Value, pods: Vec<PodFacts>) -> Observed {
         owner_gone: false,
         configuration: Configuration::default(),
         launcher_image: "launcher:1".to_owned(),
+        silent_on_readiness: false,
         now: Time("2026-12-01T00:00:10Z".parse().unwrap()),
     }
 }
@@ -224,6 +225,16 @@ fn finalizers(#[case] owner_gone: bool, #[case] left: &[&str]) {
         ..observed(&vmi, vec![deleted()])
     };
     assert_eq!(written(&decide(&still_there)).finalizers().len(), 2);
+}
+
+#[test]
+fn a_fault_on_purpose_hides_readiness() {
+    let faulty = Observed {
+        silent_on_readiness: true,
+        ..observed(&phase("Running"), vec![running()])
+    };
+    let conditions = written(&decide(&faulty)).status.clone().unwrap().conditions;
+    assert_eq!(conditions, None);
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn observed(vmi: &Value, configuration: Configuration) -> Observed {
         owner_gone: false,
         configuration,
         launcher_image: "registry.virtmark.dev/virt-launcher:v0.1.0".to_owned(),
+        silent_on_readiness: false,
         now: Time("2026-12-01T00:00:00Z".parse().unwrap()),
     }
 }

@@ -6,7 +6,7 @@ use kubevirt_api::{
     names,
     v1::{VirtualMachine, VirtualMachineInstance},
 };
-use virt_kit::guard::Guarded;
+use virt_kit::{fault::Fault, guard::Guarded};
 
 use super::{pod::PodFacts, pod_owner, status};
 use crate::{context::Context, finalizer, kubevirt::Configuration, queue::ReconcileError};
@@ -21,6 +21,8 @@ pub(super) struct Observed {
     pub(super) owner_gone: bool,
     pub(super) configuration: Configuration,
     pub(super) launcher_image: String,
+    /// A fault on purpose: nothing is said of readiness.
+    pub(super) silent_on_readiness: bool,
     pub(super) now: Time,
 }
 
@@ -39,6 +41,7 @@ pub(super) async fn observe(
         owner_gone,
         configuration: context.configuration(),
         launcher_image: context.launcher_image.clone(),
+        silent_on_readiness: Fault::SkipReadyCondition.is_on(),
         now: Time(Timestamp::now()),
         vmi,
     })

@@ -69,7 +69,9 @@ pub(super) fn updated(observed: &Observed) -> VirtualMachineInstance {
     let status = vmi.status.get_or_insert_default();
     enter(status, next, &observed.now);
     let conditions = status.conditions.get_or_insert_default();
-    set_ready(conditions, before, next, pod, &observed.now);
+    if !observed.silent_on_readiness {
+        set_ready(conditions, before, next, pod, &observed.now);
+    }
     if matches!(before, Phase::Unset | Phase::Pending | Phase::Scheduling) {
         set_scheduling_trouble(conditions, pod, &observed.now);
     }
