@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use conformance_journal::Journal;
 use conformance_judge::judge_run;
 use conformance_report::ExitCode;
-use conformance_scenario::{Library, MutantId, Scenario, library::Loaded};
+use conformance_scenario::{Library, MutantId, Scenario, library::Loaded, model::Action};
 
 use crate::{
     cli::ExplainArgs, command::select::known, folder::Folder, printer::Printer, problem::Outcome,
@@ -60,7 +60,7 @@ fn explain(library: &Library, loaded: &Loaded<Scenario>) -> String {
             text,
             "  {:<16} {}{kind}",
             step.id.to_string(),
-            step.action.word()
+            describe(&step.action)
         );
         mutants(library, &step.mutants, &mut text);
     }
@@ -80,6 +80,65 @@ fn explain(library: &Library, loaded: &Loaded<Scenario>) -> String {
         mutants(library, &assertion.mutants, &mut text);
     }
     text
+}
+
+/// A step in a few words.
+fn describe(action: &Action) -> String {
+    let word = action.word();
+    match action {
+        Action::Apply(write) | Action::Create(write) => {
+            let what = write.template.as_deref();
+            let what = what.unwrap_or(if write.base { "the base" } else { "a manifest" });
+            let but: Vec<String> = write
+                .set
+                .iter()
+                .map(|(path, value)| format!("{path}={value}"))
+                .collect();
+            let but = if but.is_empty() {
+                String::new()
+            } else {
+                format!(" with {}", but.join(", "))
+            };
+            let dry = if write.dry_run.is_some() {
+                ", dry run"
+            } else {
+                ""
+            };
+            format!("{word} {what}{but}{dry}")
+        }
+        Action::Patch(patch) => format!("{word} {}/{}", patch.kind, patch.name),
+        Action::Delete(delete) => {
+            format!(
+                "{word} {}/{}",
+                delete.kind,
+                delete.name.as_deref().unwrap_or("*")
+            )
+        }
+        Action::Subresource(call) => format!("{} {:?}/{}", call.verb, call.resource, call.name),
+        Action::Console(talk) => {
+            let mut text = format!("{word} of {}, client {}", talk.vmi, talk.client);
+            if let Some(send) = &talk.send {
+                let _ = write!(text, ": say \"{}\"", send.trim_end());
+            }
+            if let Some(expect) = &talk.expect {
+                let _ = write!(text, ", hear /{expect}/");
+            }
+            if talk.expect_closed {
+                text.push_str(": closed by the other side");
+            }
+            text
+        }
+        Action::Get(get) => format!("{word} {}/{}", get.kind, get.name),
+        Action::WaitFor(wait) => {
+            format!(
+                "wait for {}{}",
+                wait.object,
+                if wait.gone { " to be gone" } else { "" }
+            )
+        }
+        Action::Settle(settle) => format!("wait until {} is quiet", settle.kinds.join(", ")),
+        Action::KillMachine(kill) => format!("kill the machine process of {}", kill.vmi),
+    }
 }
 
 fn mutants(library: &Library, named: &[MutantId], text: &mut String) {
