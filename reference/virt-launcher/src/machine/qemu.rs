@@ -5,6 +5,7 @@
 //! (`shutdown=pause`), so the cause of an end is always read before the process goes.
 
 use std::{
+    collections::VecDeque,
     io,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::PathBuf,
@@ -49,6 +50,10 @@ const START_WAIT: Duration = Duration::from_secs(30);
 const QUIT_WAIT: Duration = Duration::from_secs(5);
 /// From the end of the connection to the end of the process, and for its last line to arrive.
 const EXIT_WAIT: Duration = Duration::from_secs(2);
+
+/// How much of QEMU's complaint is kept: the cause is often followed by advice.
+const LAST_LINES: usize = 3;
+const OWN_NAME: &str = "qemu-system-x86_64: ";
 
 /// Everything about the process but the domain.
 pub(crate) struct Recipe {
@@ -287,37 +292,44 @@ async fn write_guest(mut writer: OwnedWriteHalf, mut input: mpsc::Receiver<Bytes
     }
 }
 
-/// The last line that QEMU wrote to standard error: its reason when it refuses to start.
+/// The last lines that QEMU wrote to standard error: its reason when it refuses to start.
 struct LastWords {
-    line: Arc<Mutex<String>>,
+    lines: Arc<Mutex<VecDeque<String>>>,
     finished: oneshot::Receiver<()>,
 }
 
 impl LastWords {
     fn listen(stderr: Option<OwnedFd>) -> io::Result<Self> {
-        let line = Arc::new(Mutex::new(String::new()));
+        let lines = Arc::new(Mutex::new(VecDeque::new()));
         let (done, finished) = oneshot::channel();
         if let Some(stderr) = stderr {
             let reader = pipe::Receiver::from_owned_fd(stderr)?;
-            let last = Arc::clone(&line);
+            let last = Arc::clone(&lines);
             tokio::spawn(async move {
-                let mut lines = BufReader::new(reader).lines();
-                while let Ok(Some(line)) = lines.next_line().await {
+                let mut reader = BufReader::new(reader).lines();
+                while let Ok(Some(line)) = reader.next_line().await {
                     tracing::warn!("QEMU: {line}");
-                    *last.lock().unwrap_or_else(PoisonError::into_inner) = line;
+                    let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+                    if last.len() == LAST_LINES {
+                        last.pop_front();
+                    }
+                    // QEMU prefixes its own name, which readers know.
+                    last.push_back(
+                        line.strip_prefix(OWN_NAME)
+                            .map(str::to_owned)
+                            .unwrap_or(line),
+                    );
                 }
                 let _ = done.send(());
             });
         }
-        Ok(Self { line, finished })
+        Ok(Self { lines, finished })
     }
 
     /// What it said in the end. Call it after the process has ended.
     async fn wait(self) -> String {
         let _ = timeout(EXIT_WAIT, self.finished).await;
-        let line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
-        // QEMU prefixes its own name, which readers know.
-        line.split_once(": ")
-            .map_or_else(|| line.clone(), |(_, reason)| reason.to_owned())
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.make_contiguous().join("; ")
     }
 }

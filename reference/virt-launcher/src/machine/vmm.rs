@@ -75,13 +75,16 @@ pub(crate) async fn start(
     serial: SerialPort,
     events: EventPort,
 ) -> Result<Box<dyn Machine>, StartError> {
-    let instance = Instance::make(recipe.clone(), recipe.paused).await?;
-    events
-        .send(Event::Started {
-            paused: recipe.paused,
-        })
-        .await;
-    instance.machine.start()?;
+    let mut instance = Instance::make(recipe.clone(), recipe.paused).await?;
+    if recipe.paused {
+        instance.machine.start()?;
+        // A resume that comes before the processor stands still would be neither needed nor confirmed.
+        instance.until_paused().await;
+        events.send(Event::Started { paused: true }).await;
+    } else {
+        events.send(Event::Started { paused: false }).await;
+        instance.machine.start()?;
+    }
     let (requests, queue) = mpsc::unbounded_channel();
     let owner = Owner {
         recipe,
@@ -153,6 +156,16 @@ impl Instance {
             reports,
             output,
         })
+    }
+
+    /// Skips the reports of a start that ends before the first instruction.
+    async fn until_paused(&mut self) {
+        while self
+            .reports
+            .recv()
+            .await
+            .is_some_and(|report| report != VmmEvent::Paused)
+        {}
     }
 
     /// Passes on everything that the guest has written.

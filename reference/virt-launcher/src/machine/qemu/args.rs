@@ -76,6 +76,7 @@ pub(crate) fn build(
     let mut args = Args::default();
     base(&mut args, domain);
     args.pair("-machine", machine_options(machine, family, accelerator));
+    args.pair("-cpu", cpu(accelerator));
     if let Some(kernel) = &domain.kernel {
         boot_kernel(&mut args, family, kernel);
     }
@@ -139,7 +140,6 @@ fn base(args: &mut Args, domain: &Domain) {
     args.pair("-mon", "chardev=qmp,mode=control");
     args.pair("-chardev", format!("socket,id=serial0,fd={SERIAL_FD}"));
     args.pair("-serial", "chardev:serial0");
-    args.pair("-cpu", "max");
     args.pair("-smp", domain.vcpus.to_string());
     args.pair("-m", format!("{}M", domain.memory_bytes >> 20));
     args.pair("-rtc", "base=utc");
@@ -158,6 +158,14 @@ fn machine_options(machine: &str, family: Family, accelerator: Accelerator) -> S
         Family::Q35 | Family::Pc => format!("{machine},{accelerator}"),
         // ACPI is this machine's only way to a power button and to power off.
         Family::Microvm => format!("{machine},{accelerator},acpi=on,auto-kernel-cmdline=off"),
+    }
+}
+
+fn cpu(accelerator: Accelerator) -> &'static str {
+    match accelerator {
+        // There are hosts that announce this register and refuse its value, which ends QEMU.
+        Accelerator::Kvm => "host,arch-capabilities=off",
+        Accelerator::Tcg => "max",
     }
 }
 
