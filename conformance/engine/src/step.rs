@@ -33,6 +33,8 @@ pub enum Went {
     TooLate(String),
     /// It could not be done.
     Broken(String),
+    /// The operator wanted an end; the step has none in the journal, and nobody may take it for done.
+    Interrupted,
 }
 
 impl Went {
@@ -41,19 +43,20 @@ impl Went {
         Self::Broken(error.to_string())
     }
 
-    fn entry(self, step: &Step) -> Event {
+    fn entry(self, step: &Step) -> Option<Event> {
         let (outcome, detail) = match self {
             Self::Well => (Outcome::Ok, None),
             Self::Unexpected(why) => (Outcome::Unexpected, Some(why)),
             Self::TooLate(why) => (Outcome::Timeout, Some(why)),
             Self::Broken(why) => (Outcome::Error, Some(why)),
+            Self::Interrupted => return None,
         };
-        Event::Step {
+        Some(Event::Step {
             step: step.id.as_str().to_owned(),
             phase: Phase::End,
             outcome: Some(outcome),
             detail,
-        }
+        })
     }
 }
 
@@ -65,13 +68,12 @@ pub async fn run(stage: &Stage, step: &Step) -> Went {
         outcome: None,
         detail: None,
     });
-    let went = stage
-        .shared
-        .stop
-        .run_until_cancelled(act(stage, step))
-        .await;
-    let went = went.unwrap_or_else(|| Went::broken("interrupted"));
-    stage.log.write(went.clone().entry(step));
+    let acting = act(stage, step);
+    let went = stage.shared.stop.run_until_cancelled(acting).await;
+    let went = went.unwrap_or(Went::Interrupted);
+    if let Some(entry) = went.clone().entry(step) {
+        stage.log.write(entry);
+    }
     went
 }
 

@@ -16,6 +16,7 @@ use conformance_scenario::{
     Library,
     spec::{Class, Platform},
 };
+use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -175,13 +176,22 @@ fn settings(args: &RunArgs, folder: &Folder) -> Settings {
 
 /// The first interrupt ends the run in good order, objects deleted; a second one ends the program.
 async fn interrupted(stop: CancellationToken, printer: Printer) {
-    if tokio::signal::ctrl_c().await.is_ok() {
+    if asked_to_end().await.is_ok() {
         printer.say("stopping: objects are being deleted; once more to leave them");
         stop.cancel();
     }
-    if tokio::signal::ctrl_c().await.is_ok() {
+    if asked_to_end().await.is_ok() {
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
             .ok();
+    }
+}
+
+/// By a person at a terminal, or by whatever supervises us.
+async fn asked_to_end() -> std::io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupt = tokio::signal::ctrl_c() => interrupt,
+        _ = terminate.recv() => Ok(()),
     }
 }
 
