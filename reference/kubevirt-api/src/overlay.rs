@@ -15,9 +15,15 @@ pub fn apply(raw: Value, before: &Value, after: &Value) -> Value {
         (Value::Array(raw), Value::Array(before), Value::Array(after)) => {
             Value::Array(arrays(raw, before, after))
         }
-        (raw, before, after) if before == after && !raw.is_null() => raw,
+        (raw, before, after) if before == after && !must_be_written(&raw, after) => raw,
         (_, _, after) => after.clone(),
     }
+}
+
+/// Whether the typed form is to be stored although nothing changed: a null that was filled, or a
+/// quantity that was sent as a number and is kept as text.
+fn must_be_written(raw: &Value, after: &Value) -> bool {
+    raw.is_null() || raw.is_number() && after.is_string()
 }
 
 fn objects(
@@ -84,7 +90,8 @@ mod tests {
     #[case::members_keep_what_we_do_not_know(
         json!([{"name": "x", "extra": 1}]), json!([{"name": "x"}]), json!([{"name": "x", "bus": "sata"}, {"name": "y"}]),
         json!([{"name": "x", "extra": 1, "bus": "sata"}, {"name": "y"}]))]
-    #[case::other_spellings_of_the_same_stay(json!({"n": 1.0}), json!({"n": "1"}), json!({"n": "1"}), json!({"n": 1.0}))]
+    #[case::other_spellings_of_the_same_stay(json!({"n": "01"}), json!({"n": "1"}), json!({"n": "1"}), json!({"n": "01"}))]
+    #[case::numbers_that_are_texts_become_texts(json!({"c": 1}), json!({"c": "1"}), json!({"c": "1"}), json!({"c": "1"}))]
     fn only_the_difference_is_applied(
         #[case] raw: Value,
         #[case] before: Value,

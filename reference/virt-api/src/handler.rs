@@ -1,6 +1,6 @@
 //! Calls to virt-handler on a machine's node, over HTTPS with our client certificate.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Empty, Limited};
@@ -181,7 +181,7 @@ async fn exchange(
 ) -> Result<Response<Incoming>, String> {
     let stream = TcpStream::connect(address)
         .await
-        .map_err(|error| format!("dial tcp {address}: {error}"))?;
+        .map_err(|error| format!("dial tcp {address}: {}", reason(&error)))?;
     drop(stream.set_nodelay(true));
     let stream = tls
         .connect(server, stream)
@@ -200,6 +200,15 @@ async fn exchange(
         .send_request(request)
         .await
         .map_err(|error| error.to_string())
+}
+
+/// The words that clients of the original look for.
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connect: connection refused".to_owned(),
+        io::ErrorKind::HostUnreachable => "connect: no route to host".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 async fn accepted(

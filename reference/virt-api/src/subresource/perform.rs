@@ -7,6 +7,7 @@ use axum::{
 use kube::{
     Api,
     api::{Patch, PatchParams},
+    core::Status,
 };
 use kubevirt_api::v1::{PauseOptions, UnpauseOptions, VirtualMachine, VirtualMachineInstance};
 use serde_json::{Value, json};
@@ -88,12 +89,18 @@ impl From<kube::Error> for Failure {
 /// The API server answers 422 to a patch whose test fails; to us that is a conflict like any other.
 fn as_conflict(error: kube::Error) -> kube::Error {
     match error {
-        kube::Error::Api(mut status) if status.code == 422 && status.details.is_none() => {
+        kube::Error::Api(mut status) if status.code == 422 && has_no_causes(&status) => {
             status.code = 409;
             kube::Error::Api(status)
         }
         other => other,
     }
+}
+
+/// A refusal by admission or by the schema says what is wrong with which field; a failed test does not.
+fn has_no_causes(status: &Status) -> bool {
+    let details = status.details.as_ref();
+    details.is_none_or(|details| details.causes.is_empty())
 }
 
 fn text_of(error: &kube::Error) -> String {
@@ -183,5 +190,24 @@ pub(super) async fn find_vmi(
         Ok(Some(vmi)) => Ok(vmi),
         Ok(None) => Err(Refusal::not_found(Kind::Vmi, name)),
         Err(error) => Err(Refusal::internal(&text_of(&error))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use virt_kit::retry::is_conflict;
+
+    use super::*;
+
+    #[rstest]
+    #[case::a_failed_test(json!({"code": 422, "reason": "Invalid", "details": {}}), true)]
+    #[case::a_refusal(json!({"code": 422, "details": {"causes": [{"message": "no", "field": "spec"}]}}), false)]
+    #[case::a_conflict(json!({"code": 409}), true)]
+    #[case::another_error(json!({"code": 403}), false)]
+    fn a_failed_test_is_a_conflict(#[case] status: Value, #[case] conflict: bool) {
+        let status: Status = serde_json::from_value(status).unwrap();
+        let error = as_conflict(kube::Error::Api(Box::new(status)));
+        assert_eq!(is_conflict(&error), conflict);
     }
 }
