@@ -154,10 +154,7 @@ fn one_fault_is_refused_and_its_neighbour_is_not(
 ) {
     let config = ClusterConfig::default();
     let found = faults(faulty, &config);
-    assert!(
-        found.iter().any(|f| f == field),
-        "{field} not in {found:?}"
-    );
+    assert!(found.iter().any(|f| f == field), "{field} not in {found:?}");
     assert_eq!(
         faults(sound, &config),
         Vec::<String>::new(),
