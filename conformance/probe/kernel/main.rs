@@ -1,7 +1,8 @@
 //! The probe guest: the suite's eyes inside a machine. It says READY on the serial port, then obeys one command a line.
 //!
-//! Nothing is set up before READY that READY does not need: on an emulated CPU each thousand instructions cost almost a
-//! millisecond. Soft-float, and no instruction that the least capable hypervisor lacks.
+//! READY means that it hears commands and the power button. Only a guest that is to end at once (`off=` on its command
+//! line) says READY before anything is set up: on an emulated CPU each thousand instructions cost almost a millisecond.
+//! Soft-float, and no instruction that the least capable hypervisor lacks.
 
 #![no_std]
 #![no_main]
@@ -24,22 +25,21 @@ use crate::start_info::StartInfo;
 /// Called by the entry code with the address of the start block.
 #[unsafe(no_mangle)]
 extern "C" fn probe_main(start_info: u64) -> ! {
-    let serial = Serial::open();
-    let start = StartInfo::at(start_info);
-    serial.line(&[
-        b"PROBE 1 ready boot=",
-        start.kind(),
-        b" cmdline=",
-        start.cmdline(),
-    ]);
-    let off = probe::command::off_option(start.cmdline());
-    let guest = Guest::new(serial, start);
-    match off {
+    let guest = Guest::new(Serial::open(), StartInfo::at(start_info));
+    let wanted = probe::command::off_option(guest.cmdline());
+    if wanted.is_none() {
+        interrupts::start();
+        guest.listen_to_button();
+    }
+    guest.say_ready();
+    match wanted {
+        None => {}
         Some(Ok(end)) => guest.carry_out(end),
         Some(Err(word)) => guest.say(&[b"error unknown end ", word]),
-        None => {}
     }
-    interrupts::start();
+    if wanted.is_some() {
+        interrupts::start();
+    }
     protocol::serve(&guest)
 }
 

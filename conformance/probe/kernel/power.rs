@@ -38,8 +38,8 @@ impl Power {
             out8(port, value);
             let _late = (0..PATIENCE).find(|_| in16(control) & SCI_ENABLED != 0);
         }
-        if let (true, Some((status, enable))) = (self.fixed.button, self.fixed.event) {
-            out16(status, BUTTON);
+        if let (true, Some((_, enable))) = (self.fixed.button, self.fixed.event) {
+            // The status is left alone: somebody may have pressed already.
             out16(enable, BUTTON);
         }
     }

@@ -20,7 +20,7 @@ const LOOKS: u32 = 200;
 pub struct Guest {
     serial: Serial,
     start: StartInfo,
-    /// Looked for when it is first needed: reading tables takes longer than booting.
+    /// Looked for when it is first needed: reading tables takes longer than the rest of booting.
     power: OnceCell<Option<Power>>,
 }
 
@@ -114,6 +114,27 @@ impl Guest {
             start,
             power: OnceCell::new(),
         }
+    }
+
+    /// The command line.
+    pub fn cmdline(&self) -> &'static [u8] {
+        self.start.cmdline()
+    }
+
+    /// Finds the power management, whose button counts from then on.
+    pub fn listen_to_button(&self) {
+        let _maybe_absent = self.power();
+    }
+
+    /// Says that the guest has booted.
+    pub fn say_ready(&self) {
+        let cmdline = self.start.cmdline();
+        self.say(&[
+            b"PROBE 1 ready boot=",
+            self.start.kind(),
+            b" cmdline=",
+            cmdline,
+        ]);
     }
 
     /// Sends one line.

@@ -183,17 +183,13 @@ impl Engine {
                 Effect::PowerOff => return Some(Ending::PoweredOff),
                 Effect::Panic => return Some(Ending::Panicked),
                 Effect::DebugExit(code) => return Some(Ending::DebugExit { code }),
-                Effect::Reset(cause) => {
-                    if let Err(fault) = self.reboot(cause, told) {
-                        return Some(self::fault(fault));
-                    }
-                    self.tell_entry(told);
-                }
+                Effect::Reset(cause) => return self.reboot(cause, told).err().map(self::fault),
             }
         }
     }
 
     /// Boots again in this machine: everything but the VM, its memory slots and the console is as after power-on.
+    /// The vCPU is left kicked, so the loop looks for requests before the guest goes on.
     fn reboot(&mut self, cause: ResetCause, told: &mut Told) -> Result<(), EngineFault> {
         self.control.emit(Event::Rebooted { cause });
         finish_access(&mut self.vcpu);

@@ -5,6 +5,7 @@ use kvm_ioctls::{VcpuExit, VcpuFd};
 
 use crate::devices::{Effect, Ports};
 use crate::event::{EngineFault, ResetCause};
+use crate::vcpu::kick::kick_self;
 
 /// Why the guest came back.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,11 +52,12 @@ pub(crate) fn enter(vcpu: &mut VcpuFd, ports: &mut Ports) -> Exit {
 
 /// Completes a device access that has come out but whose instruction KVM has not finished; without this the leftover
 /// would be carried out on top of a state that is set from outside.
+///
+/// Leaves the vCPU kicked: clearing that here could swallow somebody else's kick, so the caller has to look for requests.
 pub(crate) fn finish_access(vcpu: &mut VcpuFd) {
-    vcpu.set_kvm_immediate_exit(1);
+    kick_self(vcpu);
     // Returns EINTR after the completion; anything else belongs to the state that is about to be thrown away.
     let _discarded = vcpu.run().map(drop);
-    vcpu.set_kvm_immediate_exit(0);
 }
 
 /// Whether the vCPU is halted with interrupts off and nothing pending that could wake it.

@@ -55,6 +55,13 @@ impl Kicker {
     }
 }
 
+/// Makes the next entry return, on the vCPU's own thread.
+pub(crate) fn kick_self(vcpu: &mut VcpuFd) {
+    let flag = &raw mut vcpu.get_kvm_run().immediate_exit;
+    // SAFETY: as for `Kicker::flag`; the borrow of the vCPU keeps the run block mapped.
+    unsafe { AtomicU8::from_ptr(flag) }.store(1, Ordering::SeqCst);
+}
+
 /// Makes the calling thread reachable for kicks.
 pub(crate) fn prepare_thread() -> io::Result<()> {
     static REGISTERED: OnceLock<Result<(), i32>> = OnceLock::new();
