@@ -11,6 +11,7 @@ use std::{
     process::ExitCode,
 };
 
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 
 pub use self::{choice::Provider, local::config::PAUSE_IMAGE};
@@ -30,7 +31,8 @@ pub const DEFAULT_NAME: &str = "virtmark";
   cargo xtask cluster up                      two nodes, from whatever fits this machine
   cargo xtask cluster up --reference          the same, with the reference installed
   export KUBECONFIG=$(cargo xtask cluster kubeconfig)
-  cargo xtask cluster exec node-1 -- crictl ps
+  cargo xtask cluster load image.tar
+  cargo xtask cluster exec node-1 -- ip address
   cargo xtask cluster down")]
 pub struct ClusterArgs {
     #[command(subcommand)]
@@ -147,11 +149,12 @@ impl Cluster {
 
     /// kubectl for it.
     pub fn kubectl(&self) -> Cmd {
-        let program = match self {
-            Self::Local(plan) => plan.bin.join("kubectl"),
-            Self::Kind(_) | Self::Existing(_) => PathBuf::from("kubectl"),
-        };
-        Cmd::new(program).arg("--kubeconfig").arg(self.kubeconfig())
+        match self {
+            Self::Local(plan) => local::kubectl(plan),
+            Self::Kind(_) | Self::Existing(_) => Cmd::new("kubectl")
+                .arg("--kubeconfig")
+                .arg(self.kubeconfig()),
+        }
     }
 
     /// Makes an image archive known to every node.
@@ -188,6 +191,7 @@ pub fn up(root: &Path, make: &Make) -> anyhow::Result<Cluster> {
         }
         Provider::Kind => kind::Kind::up(&which.name, make.nodes).map(Cluster::Kind),
         Provider::Local | Provider::Auto => {
+            host::require_root("a local cluster")?;
             host::ensure(host::CLUSTER, !make.no_install)?;
             let tools = tools_for(root, make)?;
             let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -217,31 +221,36 @@ fn tools_for(root: &Path, make: &Make) -> anyhow::Result<Tools> {
 
 /// Finds a cluster that was brought up before.
 pub fn find(which: &Which) -> anyhow::Result<Cluster> {
+    look_up(which)?.with_context(|| {
+        format!(
+            "there is no cluster {name}: cargo xtask cluster up --name {name}",
+            name = which.name
+        )
+    })
+}
+
+fn look_up(which: &Which) -> anyhow::Result<Option<Cluster>> {
     if which.kubeconfig.is_some() || which.provider == Provider::Existing {
-        return existing::Existing::open(which.kubeconfig.as_deref()).map(Cluster::Existing);
+        let existing = existing::Existing::open(which.kubeconfig.as_deref())?;
+        return Ok(Some(Cluster::Existing(existing)));
     }
-    if which.provider == Provider::Kind {
-        return Ok(Cluster::Kind(kind::Kind::named(&which.name)?));
+    if which.provider != Provider::Kind
+        && let Some(plan) = local::load(&which.name)?
+    {
+        return Ok(Some(Cluster::Local(plan)));
     }
-    match local::load(&which.name)? {
-        Some(plan) => Ok(Cluster::Local(plan)),
-        None => anyhow::bail!(
-            "there is no cluster {}: cargo xtask cluster up --name {}",
-            which.name,
-            which.name
-        ),
-    }
+    let kind = kind::Kind::named(&which.name)?;
+    let fits = which.provider != Provider::Local && kind.kubeconfig().exists();
+    Ok(fits.then_some(Cluster::Kind(kind)))
 }
 
 /// Runs the subcommand.
 pub fn run(root: &Path, args: &ClusterArgs) -> anyhow::Result<ExitCode> {
     match &args.command {
         ClusterCommand::Up { make, reference } => bring_up(root, make, *reference)?,
-        ClusterCommand::Down(which) => match local::load(&which.name)? {
-            None if which.provider != Provider::Kind && which.kubeconfig.is_none() => {
-                say!("there is no cluster {}", which.name);
-            }
-            _ => find(which)?.down()?,
+        ClusterCommand::Down(which) => match look_up(which)? {
+            Some(cluster) => cluster.down()?,
+            None => say!("there is no cluster {}", which.name),
         },
         ClusterCommand::Status(which) => return status(which),
         ClusterCommand::Kubeconfig(which) => print_data!("{}", find(which)?.kubeconfig().display()),
@@ -278,7 +287,7 @@ fn bring_up(root: &Path, make: &Make, reference: bool) -> anyhow::Result<()> {
         say!("  alias kubectl={program}");
     }
     if reference {
-        say!("  kubectl apply -f scenarios/templates/demo-vm.yaml");
+        say!("  kubectl apply -f reference/deploy/demo-vm.yaml");
         say!("  kubectl get vm,vmi,pod -o wide");
         say!("  cargo run -p virtmark -- run --id VM-LIFE-0001");
     } else {
@@ -289,22 +298,29 @@ fn bring_up(root: &Path, make: &Make, reference: bool) -> anyhow::Result<()> {
 }
 
 fn status(which: &Which) -> anyhow::Result<ExitCode> {
-    let Some(plan) = local::load(&which.name)? else {
+    let Some(cluster) = look_up(which)? else {
         print_data!("{}: absent", which.name);
         return Ok(ExitCode::FAILURE);
     };
-    let state = local::state(&plan);
-    print_data!(
-        "{}: {:?}, {} nodes, {}",
-        plan.name,
-        state,
-        plan.nodes,
-        plan.server()
-    );
-    Ok(if state == local::State::Running {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    let nodes = cluster
+        .kubectl()
+        .args(["get", "nodes", "--output=wide", "--request-timeout=5s"])
+        .output();
+    let provider = match &cluster {
+        Cluster::Local(plan) => format!("local, {}", plan.dir.display()),
+        Cluster::Kind(_) => "kind".to_owned(),
+        Cluster::Existing(_) => "existing".to_owned(),
+    };
+    Ok(match nodes {
+        Ok(nodes) => {
+            print_data!("{}: running ({provider})\n{}", which.name, nodes.trim_end());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            print_data!("{}: does not answer ({provider})", which.name);
+            say!("{error:#}");
+            ExitCode::FAILURE
+        }
     })
 }
 

@@ -3,10 +3,14 @@
 
 use std::{
     io::{IsTerminal as _, Write as _},
+    sync::mpsc::{self, RecvTimeoutError, Sender},
     time::{Duration, Instant},
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+/// Without a terminal, a step that takes longer says so as often as this.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
 /// Prints one line of talk.
 macro_rules! say {
@@ -35,6 +39,8 @@ pub struct Step {
     what: String,
     started: Instant,
     bar: Option<ProgressBar>,
+    /// Ends the thread that gives signs of life when it is dropped.
+    _alive: Option<Sender<()>>,
 }
 
 impl Step {
@@ -49,13 +55,15 @@ impl Step {
             bar.enable_steady_tick(Duration::from_millis(200));
             bar
         });
-        if bar.is_none() {
+        let alive = bar.is_none().then(|| {
             line(&format!("       {what} ..."));
-        }
+            signs_of_life(what.clone())
+        });
         Self {
             what,
             started: Instant::now(),
             bar,
+            _alive: alive,
         }
     }
 
@@ -99,4 +107,16 @@ impl Step {
             }
         }
     }
+}
+
+/// Prints the elapsed time now and then until the sender is dropped.
+fn signs_of_life(what: String) -> Sender<()> {
+    let (sender, receiver) = mpsc::channel();
+    let started = Instant::now();
+    std::thread::spawn(move || {
+        while receiver.recv_timeout(SIGN_OF_LIFE) == Err(RecvTimeoutError::Timeout) {
+            line(&format!("       {what}: {} s", started.elapsed().as_secs()));
+        }
+    });
+    sender
 }

@@ -9,9 +9,10 @@ use std::{
 };
 
 use anyhow::Context as _;
+use serde_json::{Value, json};
 
 use crate::{
-    cluster::{self, Cluster, Make, local},
+    cluster::{self, Cluster, Make, PAUSE_IMAGE, local},
     progress::{Step, say},
     run::Cmd,
 };
@@ -20,9 +21,18 @@ use crate::{
 const UP: Duration = Duration::from_secs(15);
 const DOWN: Duration = Duration::from_secs(5);
 
+/// Beginning of the names of the clusters that are made here.
+const OURS: &str = "selftest-";
+
 /// Runs all of it.
 pub fn run(root: &Path, make: &Make) -> anyhow::Result<()> {
-    let before = local::leftovers();
+    // An earlier run may have been killed.
+    for plan in local::all() {
+        if plan.name.to_string().starts_with(OURS) {
+            local::down(&plan)?;
+        }
+    }
+    let before = local::leftovers(OURS);
     side_by_side(root, make)?;
     nothing_left(&before, "after two clusters side by side")?;
     killed_in_the_middle(root, make)?;
@@ -43,13 +53,14 @@ fn side_by_side(root: &Path, make: &Make) -> anyhow::Result<()> {
     let first = cluster::up(root, &named(make, "selftest-a", 2)?)?;
     report("up", started.elapsed(), UP);
     let second = cluster::up(root, &named(make, "selftest-b", 1)?)?;
-    for cluster in [&first, &second] {
+    for (cluster, nodes) in [(&first, 2), (&second, 1)] {
+        run_pods(cluster, nodes)?;
         let nodes = cluster
             .kubectl()
             .args(["get", "nodes", "--no-headers"])
             .output()?;
         anyhow::ensure!(
-            nodes.lines().all(|line| line.contains(" Ready ")),
+            !nodes.is_empty() && nodes.lines().all(|line| line.contains(" Ready ")),
             "not all ready:\n{nodes}"
         );
     }
@@ -69,6 +80,55 @@ fn side_by_side(root: &Path, make: &Make) -> anyhow::Result<()> {
     first.down()?;
     report("down", started.elapsed(), DOWN);
     Ok(())
+}
+
+/// A pod on each node, with what is hardest to clean up: mounts that the node shares, memory, a
+/// cgroup of its own.
+fn run_pods(cluster: &Cluster, nodes: u8) -> anyhow::Result<()> {
+    let pods: Vec<_> = (1..=nodes).map(pod).collect();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": pods});
+    cluster
+        .kubectl()
+        .args(["apply", "-f", "-"])
+        .input(list.to_string())
+        .output()?;
+    cluster
+        .kubectl()
+        .args(["wait", "pod", "--all", "--for=condition=Ready"])
+        .arg("--timeout=60s")
+        .output()
+        .map(drop)
+        .context("the pods do not run")
+}
+
+fn pod(node: u8) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": format!("selftest-{node}")},
+        "spec": {
+            "nodeName": format!("node-{node}"),
+            "containers": [{
+                "name": "pause",
+                "image": PAUSE_IMAGE,
+                "imagePullPolicy": "IfNotPresent",
+                "resources": {"requests": {"cpu": "10m"}, "limits": {"memory": "32Mi"}},
+                "securityContext": {"privileged": true},
+                "volumeMounts": [
+                    {"name": "memory", "mountPath": "/memory"},
+                    {
+                        "name": "kubelet",
+                        "mountPath": "/var/lib/kubelet",
+                        "mountPropagation": "Bidirectional",
+                    },
+                ],
+            }],
+            "volumes": [
+                {"name": "memory", "emptyDir": {"medium": "Memory"}},
+                {"name": "kubelet", "hostPath": {"path": "/var/lib/kubelet"}},
+            ],
+        },
+    })
 }
 
 fn report(what: &str, took: Duration, bound: Duration) {
@@ -91,11 +151,12 @@ fn killed_in_the_middle(root: &Path, make: &Make) -> anyhow::Result<()> {
         "logs/etcd.log",
         "node-1/init.pid",
         "node-2/logs/kubelet.log",
+        "kubectl-cache",
     ] {
         let make = named(make, "selftest-k", 2)?;
         let what = format!("kill up when {witness} is there, then down");
         Step::of(what, |_| {
-            let mut child = start_up(root)?;
+            let mut child = start_up(root, &make)?;
             let file = local::state_root()?.join("selftest-k").join(witness);
             let seen = wait_for(&file, &mut child);
             child.kill().context("failed to kill the child")?;
@@ -110,17 +171,15 @@ fn killed_in_the_middle(root: &Path, make: &Make) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn start_up(root: &Path) -> anyhow::Result<Child> {
+fn start_up(root: &Path, make: &Make) -> anyhow::Result<Child> {
     let me = std::env::current_exe()?;
-    let words = [
-        "cluster",
-        "up",
-        "--name",
-        "selftest-k",
-        "--provider",
-        "local",
-    ];
-    let mut command = Cmd::new(me).args(words).dir(root).command();
+    let mut command = Cmd::new(me)
+        .args(["cluster", "up", "--provider", "local", "--name"])
+        .arg(make.which.name.to_string());
+    if let Some(dir) = &make.k8s_bin_dir {
+        command = command.arg("--k8s-bin-dir").arg(dir);
+    }
+    let mut command = command.dir(root).command();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -149,7 +208,7 @@ fn nothing_left(before: &BTreeSet<String>, when: &str) -> anyhow::Result<()> {
     let mut left: Vec<String> = Vec::new();
     // The kernel takes a moment to let go of namespaces; what is still there then stays.
     for _ in 0..100 {
-        left = local::leftovers().difference(before).cloned().collect();
+        left = local::leftovers(OURS).difference(before).cloned().collect();
         if left.is_empty() {
             return Ok(());
         }

@@ -132,7 +132,7 @@ fn build(root: &Path, module: &Module, dir: &Path, install: bool) -> anyhow::Res
         "build {} ({} on two cores, once per version)",
         module.name, module.takes
     );
-    Step::of(what, |_| module.build(root, &part))?;
+    Step::of(what, |step| module.build(root, &part, step))?;
     cache::seal(&part, module.programs)?;
     drop(fs::remove_dir_all(dir));
     fs::rename(&part, dir).with_context(|| format!("failed to move {} into place", part.display()))

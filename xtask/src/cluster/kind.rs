@@ -65,7 +65,11 @@ impl Kind {
 
     /// Deletes it.
     pub fn down(&self) -> anyhow::Result<()> {
-        self.command(&["delete", "cluster"]).output().map(drop)
+        self.command(&["delete", "cluster"]).output()?;
+        match std::fs::remove_file(&self.kubeconfig) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -7,8 +7,11 @@ mod control_plane;
 mod cpus;
 mod dns;
 mod facts;
+mod firewall;
 pub mod init;
 mod leftovers;
+mod limits;
+mod lock;
 mod node;
 mod number;
 mod pki;
@@ -27,7 +30,7 @@ use super::plan::{Name, Plan};
 use crate::{
     host,
     progress::{Step, say},
-    run::Cmd,
+    run::{Cmd, tail},
     tools::Tools,
 };
 
@@ -79,6 +82,18 @@ pub fn load(name: &Name) -> anyhow::Result<Option<Plan>> {
     }
 }
 
+/// Plans of all local clusters of this user.
+pub fn all() -> Vec<Plan> {
+    let entries = state_root().and_then(|root| Ok(fs::read_dir(root)?));
+    entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| Name::try_from(entry.file_name().into_string().ok()?).ok())
+        .filter_map(|name| load(&name).ok().flatten())
+        .collect()
+}
+
 /// What is there of the cluster.
 pub fn state(plan: &Plan) -> State {
     if cgroup::pids(plan).is_empty() {
@@ -93,6 +108,7 @@ pub fn state(plan: &Plan) -> State {
 /// Brings a cluster up; one that runs already is left alone.
 pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
     host::require_root("a local cluster")?;
+    let _lock = lock::take(&wish.name)?;
     if let Some(plan) = load(&wish.name)? {
         match state(&plan) {
             State::Running => {
@@ -106,7 +122,7 @@ pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
             State::Broken => say!("cluster {} is broken; starting it anew", plan.name),
             State::Absent => {}
         }
-        down(&plan)?;
+        remove(&plan)?;
     }
     let number = number::claim(&wish.name)?;
     let plan = Plan {
@@ -118,7 +134,10 @@ pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
         bin: tools.bin.clone(),
     };
     fs::create_dir_all(&plan.dir)?;
-    fs::write(plan.dir.join("plan.json"), serde_json::to_vec(&plan)?)?;
+    // In one step, so that `down` never finds half a plan.
+    let part = plan.dir.join("plan.json.part");
+    fs::write(&part, serde_json::to_vec(&plan)?)?;
+    fs::rename(&part, plan.dir.join("plan.json"))?;
     let what = format!("start cluster {} with {} nodes", plan.name, plan.nodes);
     let started = Step::of(what, |step| start(&plan, tools, wish.dns, step));
     if let Err(error) = started {
@@ -130,6 +149,7 @@ pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
 
 fn start(plan: &Plan, tools: &Tools, dns: bool, step: &Step) -> anyhow::Result<()> {
     let facts = facts::find();
+    limits::raise();
     pki::Pki::create(plan)?;
     cgroup::create(plan)?;
     node::make_bridge(plan)?;
@@ -198,7 +218,9 @@ fn wait_nodes(plan: &Plan, step: &Step) -> anyhow::Result<()> {
             .output();
         match ready {
             Ok(_) => break,
-            Err(error) if started.elapsed() > PATIENCE => return Err(error),
+            Err(error) if started.elapsed() > PATIENCE => {
+                return Err(error.context(last_words(plan)));
+            }
             Err(_) => std::thread::sleep(Duration::from_millis(100)),
         }
     }
@@ -212,6 +234,19 @@ fn wait_nodes(plan: &Plan, step: &Step) -> anyhow::Result<()> {
         ])
         .output()?;
     Ok(())
+}
+
+/// What the kubelets complained about last.
+fn last_words(plan: &Plan) -> String {
+    let mut text = "the nodes are not ready; their kubelets' last errors:".to_owned();
+    for node in plan.node_plans() {
+        let log = fs::read(node.file("logs/kubelet.log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let errors: Vec<&str> = log.lines().filter(|line| line.starts_with('E')).collect();
+        let errors = tail(&errors.join("\n"), 3);
+        text.push_str(&format!("\n{}:\n{errors}", node.name()));
+    }
+    text
 }
 
 /// The controller manager makes this account when it is at work; without it no pod is accepted.
@@ -228,6 +263,11 @@ fn wait_accounts(plan: &Plan, step: &Step) -> anyhow::Result<()> {
 /// Ends and removes everything of the cluster; safe to call at any time and again.
 pub fn down(plan: &Plan) -> anyhow::Result<()> {
     host::require_root("a local cluster")?;
+    let _lock = lock::take(&plan.name)?;
+    remove(plan)
+}
+
+fn remove(plan: &Plan) -> anyhow::Result<()> {
     let step = Step::start(format!("take cluster {} down", plan.name));
     cgroup::end(plan)?;
     node::remove_links(plan);

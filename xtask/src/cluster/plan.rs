@@ -81,6 +81,11 @@ impl Plan {
         100 + u16::from(self.number)
     }
 
+    /// How all addresses of the cluster begin.
+    pub fn addresses(&self) -> String {
+        format!("10.{}.", self.octet())
+    }
+
     /// The network of the whole cluster.
     pub fn network(&self) -> String {
         format!("10.{}.0.0/16", self.octet())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::digest;
-use crate::run::Cmd;
+use crate::{progress::Step, run::Cmd};
 
 /// One Go module in `xtask/kubernetes/`.
 pub struct Module {
@@ -145,7 +145,7 @@ impl Module {
     }
 
     /// Builds all programs into a directory.
-    pub fn build(&self, root: &Path, out: &Path) -> anyhow::Result<()> {
+    pub fn build(&self, root: &Path, out: &Path, step: &Step) -> anyhow::Result<()> {
         let source = self.source(root);
         let version = self.version(&source)?;
         let minor = version.split('.').nth(1).unwrap_or_default();
@@ -157,6 +157,7 @@ impl Module {
             link.push_str(&format!(" -X {stamp}"));
         }
         for (program, package) in self.programs.iter().zip(self.packages) {
+            step.note(program);
             Cmd::new("go")
                 .args([
                     "build",

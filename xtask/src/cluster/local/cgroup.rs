@@ -172,12 +172,16 @@ fn remove_tree(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Groups of that name that exist, for the leak check.
-pub fn existing(name: &str) -> Vec<String> {
-    hierarchies()
-        .iter()
-        .map(|root| root.join(name))
-        .filter(|group| group.exists())
-        .map(|group| group.display().to_string())
-        .collect()
+/// Groups of clusters and of pods that exist, for the leak check.
+pub fn marked() -> Vec<String> {
+    let mut found = Vec::new();
+    for root in hierarchies() {
+        for entry in fs::read_dir(&root).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with("virtmark-") || name.starts_with("kubepods") {
+                found.push(entry.path().display().to_string());
+            }
+        }
+    }
+    found
 }

@@ -102,7 +102,8 @@ pub fn cni(node: &Node<'_>) -> Value {
                 "type": "bridge",
                 "bridge": "cni0",
                 "isGateway": true,
-                "ipMasq": true,
+                // Pods meet under their own addresses, on every node and at the API server.
+                "ipMasq": false,
                 "hairpinMode": true,
                 "ipam": {
                     "type": "host-local",

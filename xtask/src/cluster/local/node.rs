@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 
-use super::{config, config::HostFacts, cpus, spawn};
+use super::{config, config::HostFacts, cpus, firewall, spawn};
 use crate::{
     cluster::plan::{Node, Plan},
     run::{Cmd, tail},
@@ -194,11 +194,13 @@ pub fn make_bridge(plan: &Plan) -> anyhow::Result<()> {
         "dev",
         &bridge,
     ])?;
-    ip(&["link", "set", &bridge, "up"])
+    ip(&["link", "set", &bridge, "up"])?;
+    firewall::open(plan)
 }
 
 /// Removes the bridge and cables whose other end is gone or stuck; routes go with them.
 pub fn remove_links(plan: &Plan) {
+    firewall::close(plan);
     let mut links: Vec<String> = plan.node_plans().map(|node| node.link()).collect();
     links.push(plan.bridge());
     for link in links {
