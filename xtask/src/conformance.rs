@@ -145,6 +145,16 @@ pub fn build_suite(root: &Path) -> anyhow::Result<PathBuf> {
     Ok(image::target_dir(root).join("debug/virtmark"))
 }
 
+/// `virtmark run` for a cluster, without a selection.
+pub fn suite_command(root: &Path, suite: &Path, cluster: &Cluster) -> Cmd {
+    Cmd::new(suite)
+        .arg("run")
+        .arg("--kubeconfig")
+        .arg(cluster.kubeconfig())
+        .args(["--platform", "reference"])
+        .dir(root)
+}
+
 /// Runs the suite with this terminal; its exit code is the answer.
 pub fn run_suite(
     root: &Path,
@@ -152,14 +162,7 @@ pub fn run_suite(
     cluster: &Cluster,
     words: &[String],
 ) -> anyhow::Result<ExitCode> {
-    let status = Cmd::new(suite)
-        .arg("run")
-        .arg("--kubeconfig")
-        .arg(cluster.kubeconfig())
-        .args(["--platform", "reference"])
-        .args(words)
-        .dir(root)
-        .status()?;
+    let status = suite_command(root, suite, cluster).args(words).status()?;
     let code = status
         .code()
         .and_then(|code| u8::try_from(code).ok())

@@ -1,6 +1,8 @@
 //! The stages that need a cluster: that clusters leave nothing behind, that the suite passes on the
 //! reference, and that it notices when the reference breaks a promise.
 
+mod faults;
+
 use std::{path::Path, process::ExitCode};
 
 use crate::{
@@ -27,10 +29,13 @@ pub fn leaves_nothing(root: &Path, install: bool) -> anyhow::Result<()> {
     selftest::run(root, &make)
 }
 
-/// The whole suite on the reference, on one cluster that is taken down whatever happens.
+/// The whole suite on the reference, then the reference broken on purpose and a component killed, all
+/// on one cluster that is taken down whatever happens.
 pub fn conformance(root: &Path, install: bool) -> anyhow::Result<()> {
     let prepared = ConformanceArgs::plain(!install).prepare(root)?;
-    let result = passes(root, &prepared);
+    let result = passes(root, &prepared)
+        .and_then(|()| faults::each_turns_its_scenarios_red(root, &prepared))
+        .and_then(|()| faults::a_killed_component_is_survived(root, &prepared));
     prepared.cluster.down()?;
     result
 }
