@@ -1,6 +1,6 @@
 //! The serial console: echoes, clients that replace each other, and readers that do not read.
 
-use std::fs;
+use std::{fs, os::unix::fs::PermissionsExt};
 
 use rstest::rstest;
 use virt_cmd::{Phase, proto::Empty};
@@ -46,7 +46,7 @@ async fn a_client_that_does_not_read_does_not_stall_the_guest(#[case] on: On, #[
     rig.until(|state| state.phase() == Phase::Paused).await;
     let _deaf = rig.console().await;
     rig.client.resume(Empty {}).await.unwrap();
-    rig.until(|state| state.boots > 300).await;
+    rig.until(|state| state.boots > 180).await;
     assert_eq!(rig.state.phase(), Phase::Running);
     rig.client.kill(Empty {}).await.unwrap();
     rig.until(|state| state.phase() == Phase::Ended).await;
@@ -80,8 +80,6 @@ async fn nothing_is_printed_unless_it_is_asked_for() {
 
 #[tokio::test]
 async fn the_sockets_are_for_owner_and_group() {
-    use std::os::unix::fs::PermissionsExt;
-
     let rig = Rig::idle(On::Vmm).await;
     for socket in [rig.paths.command_socket(), rig.paths.serial_console()] {
         assert_eq!(

@@ -36,8 +36,8 @@ async fn happen(cause: Cause, on: On) -> Rig {
         }
         Cause::Forced => press(&mut rig, 0).await,
         Cause::KillOrder => drop(rig.client.kill(Empty {}).await.unwrap()),
-        Cause::PodDeleted => signal(rig.pid(), "-TERM"),
-        Cause::Engine(name) => signal(rig.qemu_pid(), name),
+        Cause::PodDeleted => signal(rig.pid().await, "-TERM"),
+        Cause::Engine(name) => signal(rig.qemu_pid().await, name),
     }
     rig
 }
@@ -161,6 +161,22 @@ async fn of_a_guest_on_a_disk(#[case] machine: &str, #[case] bus: Bus) {
     assert_eq!(rig.outcome().await.ending, Ending::PoweredOff);
 }
 
+/// A kernel beside a disk, on each machine: the firmware leaves the disk alone.
+#[rstest]
+#[case("q35")]
+#[case("pc")]
+#[case("microvm")]
+#[tokio::test]
+async fn of_a_kernel_beside_a_disk(#[case] machine: &str) {
+    let mut domain = kernel();
+    domain.machine = machine.to_owned();
+    domain.disks = disk(Bus::Virtio).disks;
+    let (mut rig, mut console) = Rig::booted(On::Tcg, domain).await;
+    assert_eq!(rig.state.machine, machine);
+    console.say("poweroff").await;
+    assert_eq!(rig.outcome().await.ending, Ending::PoweredOff);
+}
+
 /// Hardware virtualization and firmware together are slow on hosts that emulate real mode: one of these is enough.
 #[tokio::test]
 async fn of_a_guest_on_a_disk_with_kvm() {
@@ -176,7 +192,7 @@ async fn of_a_guest_on_a_disk_with_kvm() {
 #[tokio::test]
 async fn of_a_launcher_without_orders() {
     let mut rig = Rig::idle(On::Vmm).await;
-    signal(rig.pid(), "-TERM");
+    signal(rig.pid().await, "-TERM");
     rig.until(|state| state.phase() == Phase::Ended).await;
     assert_eq!(rig.state.boots, 0);
 }

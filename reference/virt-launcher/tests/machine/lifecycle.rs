@@ -45,19 +45,24 @@ async fn a_reset_by_the_guest_boots_it_in_place(
     #[values(On::Vmm, On::Tcg)] on: On,
 ) {
     let (mut rig, mut console) = Rig::booted(on, kernel()).await;
-    let engine = on.eq(&On::Tcg).then(|| rig.qemu_pid());
+    let engine = engine_of(&rig, on).await;
     for boots in 2..=3 {
         console.say(command).await;
         console.until("PROBE 1 ready").await;
         rig.until(|state| state.boots == boots).await;
         assert_eq!(rig.state.phase(), Phase::Running);
     }
-    assert_eq!(
-        on.eq(&On::Tcg).then(|| rig.qemu_pid()),
-        engine,
-        "the process stays"
-    );
+    assert_eq!(engine_of(&rig, on).await, engine, "the process stays");
     assert_eq!(console.ask("echo again").await, "echo again");
+}
+
+/// The process that the guest runs in.
+async fn engine_of(rig: &Rig, on: On) -> i32 {
+    if on == On::Vmm {
+        rig.pid().await
+    } else {
+        rig.qemu_pid().await
+    }
 }
 
 #[rstest]

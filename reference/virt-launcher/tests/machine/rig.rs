@@ -1,6 +1,8 @@
 //! One launcher process, with a client on every socket.
 
 use std::{
+    env,
+    ffi::OsString,
     fs::{self, File},
     future::Future,
     path::Path,
@@ -111,7 +113,7 @@ impl Rig {
         let directory = tempdir().unwrap();
         let paths = LauncherPaths::in_pod(directory.path());
         let output = File::create(directory.path().join("stdout")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_virt-launcher"));
+        let mut command = Command::new(launcher());
         command
             .args([
                 "--name",
@@ -227,14 +229,15 @@ impl Rig {
         fs::read_to_string(self.directory.path().join("stdout")).unwrap()
     }
 
-    /// The launcher's process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.launcher.id().expect("it runs")
+    /// The launcher's process, as the owner of its socket: a wrapper may stand between.
+    pub(crate) async fn pid(&self) -> i32 {
+        let stream = socket::connect(&self.paths.command_socket()).await.unwrap();
+        stream.peer_cred().unwrap().pid().expect("the kernel knows")
     }
 
     /// The QEMU process below the launcher.
-    pub(crate) fn qemu_pid(&self) -> u32 {
-        let pid = self.pid();
+    pub(crate) async fn qemu_pid(&self) -> i32 {
+        let pid = self.pid().await;
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         children.trim().parse().expect("one child")
     }
@@ -245,8 +248,13 @@ impl Rig {
     }
 }
 
-/// Sends a signal by number.
-pub(crate) fn signal(pid: u32, name: &str) {
+/// The program under test: ours, or a wrapper that runs it elsewhere (as another user, in a container's root).
+fn launcher() -> OsString {
+    env::var_os("VIRT_LAUNCHER").unwrap_or_else(|| env!("CARGO_BIN_EXE_virt-launcher").into())
+}
+
+/// Sends a signal by name.
+pub(crate) fn signal(pid: i32, name: &str) {
     let status = std::process::Command::new("kill")
         .args([name, &pid.to_string()])
         .status()
