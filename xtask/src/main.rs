@@ -7,6 +7,7 @@ mod cluster;
 mod conformance;
 mod host;
 mod image;
+mod lock;
 mod progress;
 mod reference;
 mod run;

@@ -20,6 +20,7 @@ use crate::{
         layer::{Entry, Layer},
         oci,
     },
+    lock,
     progress::{Step, say},
     run::Cmd,
 };
@@ -44,6 +45,9 @@ pub struct Options {
     /// Programs in this directory are used instead of building them.
     pub k8s_bin_dir: Option<PathBuf>,
 }
+
+/// File of the pause image.
+const PAUSE: &str = "pause.tar";
 
 /// Where built programs are kept.
 fn cache_root() -> anyhow::Result<PathBuf> {
@@ -75,6 +79,7 @@ pub fn cached(root: &Path, dns: bool) -> bool {
 /// Builds what is missing and collects all programs in one directory.
 pub fn ensure(root: &Path, options: &Options) -> anyhow::Result<Tools> {
     let cache = cache_root()?;
+    let _lock = lock::take(&cache.join("lock"), "building Kubernetes")?;
     let given = options
         .k8s_bin_dir
         .clone()
@@ -161,13 +166,15 @@ fn collect(cache: &Path, programs: &[PathBuf]) -> anyhow::Result<PathBuf> {
 fn pause(root: &Path, cache: &Path) -> anyhow::Result<PathBuf> {
     let source = root.join("xtask/pause/pause.rs");
     let text = fs::read(&source).with_context(|| format!("failed to read {}", source.display()))?;
-    let archive = cache.join(format!("pause-{}.tar", digest(&text)));
-    if archive.exists() {
+    let dir = cache.join(format!("pause-{}", digest(&text)));
+    let archive = dir.join(PAUSE);
+    if cache::is_whole(&dir, &[PAUSE]) {
         return Ok(archive);
     }
     host::ensure_rust_targets(&[image::MUSL])?;
+    fs::create_dir_all(&dir)?;
     Step::of("build the pause image", |_| {
-        let program = archive.with_extension("bin");
+        let program = dir.join("pause");
         Cmd::new("rustc")
             .args(["--edition", "2024", "--target", image::MUSL])
             .args(["-Copt-level=s", "-Cpanic=abort", "-Cstrip=symbols", "-o"])
@@ -184,7 +191,7 @@ fn pause(root: &Path, cache: &Path) -> anyhow::Result<PathBuf> {
         };
         oci::write_archive(&archive, &spec)?;
         fs::remove_file(program)?;
-        Ok(())
+        cache::seal(&dir, &[PAUSE])
     })?;
     Ok(archive)
 }

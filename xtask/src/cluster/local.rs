@@ -11,7 +11,6 @@ mod firewall;
 pub mod init;
 mod leftovers;
 mod limits;
-mod lock;
 mod node;
 mod number;
 mod pki;
@@ -29,6 +28,7 @@ pub use self::leftovers::leftovers;
 use super::plan::{Name, Plan};
 use crate::{
     host,
+    lock::{self, Lock},
     progress::{Step, say},
     run::{Cmd, tail},
     tools::Tools,
@@ -82,6 +82,12 @@ pub fn load(name: &Name) -> anyhow::Result<Option<Plan>> {
     }
 }
 
+/// Two `up` of one name, or `down` beside `up`, would undo each other's work half-way.
+fn lock(name: &Name) -> anyhow::Result<Lock> {
+    let path = state_root()?.with_file_name("locks").join(name.to_string());
+    lock::take(&path, &format!("changing cluster {name}"))
+}
+
 /// Plans of all local clusters of this user.
 pub fn all() -> Vec<Plan> {
     let entries = state_root().and_then(|root| Ok(fs::read_dir(root)?));
@@ -108,7 +114,7 @@ pub fn state(plan: &Plan) -> State {
 /// Brings a cluster up; one that runs already is left alone.
 pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
     host::require_root("a local cluster")?;
-    let _lock = lock::take(&wish.name)?;
+    let _lock = lock(&wish.name)?;
     if let Some(plan) = load(&wish.name)? {
         match state(&plan) {
             State::Running => {
@@ -263,7 +269,7 @@ fn wait_accounts(plan: &Plan, step: &Step) -> anyhow::Result<()> {
 /// Ends and removes everything of the cluster; safe to call at any time and again.
 pub fn down(plan: &Plan) -> anyhow::Result<()> {
     host::require_root("a local cluster")?;
-    let _lock = lock::take(&plan.name)?;
+    let _lock = lock(&plan.name)?;
     remove(plan)
 }
 
