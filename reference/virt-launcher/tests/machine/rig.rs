@@ -31,8 +31,9 @@ use virt_cmd::{
 use crate::guest::{DISK, PROBE};
 
 const UID: &str = "0f8e6c1c-5a0f-4d7a-9a83-2b1f0a3f5c11";
-/// Long enough for an emulated boot on a busy host; every wait ends by its event, not by this.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Firmware on a KVM that emulates real mode, on a host with other work, needs most of a minute. Every wait ends by
+/// its event, not by this.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Where the machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
