@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn another_status_or_another_word_is_an_error() {
-        let status = run_once(&shell("echo PROBE 1 ready; echo why >&2; exit 4", 0))
+        let status = run_once(&shell("echo PROBE 1 ready boot=x; echo why >&2; exit 4", 0))
             .expect_err("wrong status");
         assert!(
             format!("{status:#}").contains("exit status: 4: why"),

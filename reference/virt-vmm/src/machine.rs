@@ -149,11 +149,7 @@ impl Machine {
 
     /// Ends the machine without asking the guest. Does nothing once it has ended by itself.
     pub fn kill(&self) {
-        self.inner.control.request(|requests| requests.kill = true);
-        // A machine that was never started has no thread that could carry this out.
-        if let Some(engine) = lock(&self.inner.engine).take() {
-            engine.abandon();
-        }
+        self.inner.kill();
     }
 
     /// The serial console.
@@ -180,6 +176,14 @@ impl Machine {
 }
 
 impl Inner {
+    fn kill(&self) {
+        self.control.request(|requests| requests.kill = true);
+        // A machine that was never started has no thread that could carry this out.
+        if let Some(engine) = lock(&self.engine).take() {
+            engine.abandon();
+        }
+    }
+
     fn join(&self) {
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
@@ -191,7 +195,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.control.request(|requests| requests.kill = true);
+        self.kill();
         self.join();
     }
 }

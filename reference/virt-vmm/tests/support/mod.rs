@@ -3,6 +3,12 @@
 //! The probe comes from `PROBE_ELF`, else it is built here. Without `/dev/kvm` the tests say so and pass: they are about
 //! a machine that such a host cannot make.
 #![allow(dead_code, reason = "each test program uses its part")]
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_in_result,
+    reason = "what fails here fails the test"
+)]
+#![expect(clippy::print_stderr, reason = "a skipped test says so")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
