@@ -1,5 +1,7 @@
 //! `console`: says something to the guest, hears something from it, or sees the session ended.
 
+use std::time::Duration;
+
 use conformance_scenario::model::{Step, step::Console};
 
 use crate::{
@@ -8,6 +10,9 @@ use crate::{
     stage::Stage,
     step::Went,
 };
+
+/// Time between two tries of a client that insists.
+const AGAIN: Duration = Duration::from_secs(3);
 
 pub(super) async fn run(stage: &Stage, step: &Step, talk: &Console) -> Went {
     let limit = stage.limit(&talk.within);
@@ -23,7 +28,25 @@ pub(super) async fn run(stage: &Stage, step: &Step, talk: &Console) -> Went {
     {
         return Went::Unexpected(error.to_string());
     }
-    barrier::pass(stage, step, limit).await
+    match &talk.send {
+        Some(text) if talk.insist => tokio::select! {
+            went = barrier::pass(stage, step, limit) => went,
+            error = say_again(stage, talk, text) => Went::Unexpected(error.to_string()),
+        },
+        _ => barrier::pass(stage, step, limit).await,
+    }
+}
+
+/// Says it again and again; returns only when that fails.
+async fn say_again(stage: &Stage, talk: &Console, text: &str) -> ConsoleError {
+    let mut ticks = tokio::time::interval(AGAIN);
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        if let Err(error) = stage.consoles.send(&talk.client, text).await {
+            return error;
+        }
+    }
 }
 
 /// A refusal is the platform's word; a server that cannot be reached is nobody's.

@@ -197,6 +197,10 @@ pub struct Console {
     /// Text to send; a line end is added when it has none.
     #[serde(default)]
     pub send: Option<String>,
+    /// Send it again every few seconds until the expected text arrives, as a person does whose guest
+    /// is still booting.
+    #[serde(default)]
+    pub insist: bool,
     /// Text that must arrive, as a regular expression over what arrived since this step began.
     #[serde(default, deserialize_with = "optional_regex")]
     pub expect: Option<Regex>,
@@ -224,6 +228,7 @@ impl PartialEq for Console {
         self.vmi == other.vmi
             && self.client == other.client
             && self.send == other.send
+            && self.insist == other.insist
             && expect(self) == expect(other)
             && self.expect_closed == other.expect_closed
             && self.within == other.within
