@@ -128,7 +128,10 @@ pub fn sleep_types(aml: &[u8]) -> Option<[u8; 2]> {
     const NAME: u8 = 0x08;
     const PACKAGE: u8 = 0x12;
     // The name first: it is rare, and a slow machine has thousands of bytes to look at.
-    let mut names = aml.windows(4).enumerate().filter(|(_, name)| *name == b"_S5_");
+    let mut names = aml
+        .windows(4)
+        .enumerate()
+        .filter(|(_, name)| *name == b"_S5_");
     let at = names.find_map(|(at, _)| {
         let before = aml.get(..at)?;
         let declared = before.ends_with(&[NAME]) || before.ends_with(&[NAME, b'\\']);
