@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     cluster::{self, Cluster, Make, PAUSE_IMAGE, local},
     progress::{Step, say},
-    run::Cmd,
+    run::{Cmd, tail},
 };
 
 /// Bounds of the design for a warm cluster on two quiet cores; only printed, since machines differ.
@@ -27,11 +27,22 @@ const OURS: &str = "selftest-";
 /// Runs all of it.
 pub fn run(root: &Path, make: &Make) -> anyhow::Result<()> {
     // An earlier run may have been killed.
-    for plan in local::all() {
-        if plan.name.to_string().starts_with(OURS) {
-            local::down(&plan)?;
-        }
+    take_down()?;
+    let result = compare(root, make);
+    if result.is_err() {
+        take_down()?;
     }
+    result
+}
+
+fn take_down() -> anyhow::Result<()> {
+    local::all()
+        .iter()
+        .filter(|plan| plan.name.to_string().starts_with(OURS))
+        .try_for_each(local::down)
+}
+
+fn compare(root: &Path, make: &Make) -> anyhow::Result<()> {
     let before = local::leftovers(OURS);
     side_by_side(root, make)?;
     nothing_left(&before, "after two clusters side by side")?;
@@ -160,8 +171,13 @@ fn killed_in_the_middle(root: &Path, make: &Make) -> anyhow::Result<()> {
             let file = local::state_root()?.join("selftest-k").join(witness);
             let seen = wait_for(&file, &mut child);
             child.kill().context("failed to kill the child")?;
-            child.wait()?;
-            anyhow::ensure!(seen, "{} never appeared", file.display());
+            let output = child.wait_with_output()?;
+            anyhow::ensure!(
+                seen,
+                "{} never appeared:\n{}",
+                file.display(),
+                tail(&String::from_utf8_lossy(&output.stderr), 10)
+            );
             let Cluster::Local(plan) = cluster::find(&make.which)? else {
                 anyhow::bail!("the test is for local clusters");
             };
@@ -183,7 +199,7 @@ fn start_up(root: &Path, make: &Make) -> anyhow::Result<Child> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
+        .stderr(Stdio::piped());
     command
         .spawn()
         .context("failed to start a second cargo xtask")

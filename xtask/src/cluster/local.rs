@@ -37,6 +37,9 @@ use crate::{
 /// Nodes that are not ready after this time will not be.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Seconds after which an image that is being imported will not be.
+const LOAD: &str = "300";
+
 /// What `up` needs to know.
 pub struct Wish {
     /// Name of the cluster.
@@ -156,6 +159,7 @@ pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
 fn start(plan: &Plan, tools: &Tools, dns: bool, step: &Step) -> anyhow::Result<()> {
     let facts = facts::find();
     limits::raise();
+    node::copy_init(plan)?;
     pki::Pki::create(plan)?;
     cgroup::create(plan)?;
     node::make_bridge(plan)?;
@@ -198,7 +202,7 @@ pub fn kubectl(plan: &Plan) -> Cmd {
 fn grant_proxy(plan: &Plan) -> anyhow::Result<()> {
     // The controller that aggregates roles may still be at work, but the binding needs no role.
     kubectl(plan)
-        .args(["apply", "-f", "-"])
+        .args(["apply", "--request-timeout=30s", "-f", "-"])
         .input(
             r#"{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRoleBinding",
                 "metadata":{"name":"virtmark:kube-proxy"},
@@ -233,6 +237,7 @@ fn wait_nodes(plan: &Plan, step: &Step) -> anyhow::Result<()> {
     kubectl(plan)
         .args([
             "label",
+            "--request-timeout=30s",
             "node",
             "node-1",
             "--overwrite",
@@ -316,7 +321,8 @@ pub fn load_image(plan: &Plan, archive: &Path) -> anyhow::Result<()> {
 }
 
 fn ctr(node: &super::plan::Node<'_>) -> anyhow::Result<Cmd> {
-    Ok(node::enter(node)?.arg(node.plan.bin.join("ctr")).args([
+    let entered = node::enter(node)?.args(["timeout", LOAD]);
+    Ok(entered.arg(node.plan.bin.join("ctr")).args([
         "--address",
         init::CONTAINERD_SOCKET,
         "--namespace",

@@ -26,6 +26,8 @@ pub fn kubelet(node: &Node<'_>, facts: HostFacts, dns: bool) -> Value {
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": format!("/{}", node.cgroup()),
         "clusterDomain": "cluster.local",
+        // Told even where no name server runs: without it the kubelet warns about every pod.
+        "clusterDNS": [node.plan.dns_service()],
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "authentication": {
             "anonymous": {"enabled": false},
@@ -36,6 +38,8 @@ pub fn kubelet(node: &Node<'_>, facts: HostFacts, dns: bool) -> Value {
         "tlsCertFile": pki.join(format!("{name}.crt")),
         "tlsPrivateKeyFile": pki.join(format!("{name}.key")),
         "readOnlyPort": 0,
+        // New devices reach the scheduler with the next report; ten seconds are long for a test.
+        "nodeStatusUpdateFrequency": "2s",
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
         "failSwapOn": false,
         "resolvConf": "",
@@ -49,9 +53,6 @@ pub fn kubelet(node: &Node<'_>, facts: HostFacts, dns: bool) -> Value {
         "imageGCHighThresholdPercent": 100,
         "maxPods": 250,
     });
-    if dns {
-        config["clusterDNS"] = json!([node.plan.dns_service()]);
-    }
     if !facts.cgroup_v2 {
         config["failCgroupV1"] = json!(false);
     }

@@ -35,7 +35,7 @@ pub fn start(plan: &Plan) -> anyhow::Result<()> {
         },
     ]});
     super::kubectl(plan)
-        .args(["apply", "-f", "-"])
+        .args(["apply", "--request-timeout=30s", "-f", "-"])
         .input(objects.to_string())
         .output()
         .map(drop)

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::Write as _,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -25,14 +26,22 @@ pub mod files {
 }
 
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The nodes' init: a copy of this program.
+const INIT: &str = "node-init";
+
+/// Copies this program for the nodes, so that building it anew does not pull it from under them.
+///
+/// To be done before anything is started: a child that is forked while the copy is written holds it
+/// open for writing until it becomes another program, and such a file cannot be executed.
+pub fn copy_init(plan: &Plan) -> anyhow::Result<()> {
+    let me = std::env::current_exe().context("failed to find this program")?;
+    fs::copy(me, plan.dir.join(INIT)).context("failed to copy this program for the nodes")?;
+    Ok(())
+}
 
 /// Writes the node's files and starts its init, which waits for the cable.
 pub fn start(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<()> {
     write_files(node, facts, dns)?;
-    let me = std::env::current_exe().context("failed to find this program")?;
-    // A private copy, so that building xtask anew does not pull the program from under the nodes.
-    let init = node.file("node-init");
-    fs::copy(me, &init).context("failed to copy this program for the node")?;
     let command = Cmd::new("unshare")
         .args([
             "--mount",
@@ -43,7 +52,7 @@ pub fn start(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<()>
             "--fork",
             "--kill-child",
         ])
-        .arg(init)
+        .arg(node.plan.dir.join(INIT))
         .arg("node-init")
         .arg("--dir")
         .arg(node.dir())
@@ -124,8 +133,9 @@ fn write_files(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<(
 /// Pid of the init: the only child of `unshare`.
 fn wait_for_namespaces(node: &Node<'_>, unshare: u32) -> anyhow::Result<u32> {
     let started = Instant::now();
-    let children = format!("/proc/{unshare}/task/{unshare}/children");
-    while started.elapsed() < PATIENCE {
+    let process = format!("/proc/{unshare}");
+    let children = format!("{process}/task/{unshare}/children");
+    while started.elapsed() < PATIENCE && Path::new(&process).exists() {
         if node.file(files::READY).exists() {
             let text = fs::read_to_string(&children).unwrap_or_default();
             if let Some(pid) = text.split_whitespace().next().and_then(|p| p.parse().ok()) {
