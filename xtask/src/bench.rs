@@ -41,15 +41,18 @@ impl BenchArgs {
             no_install,
         } = &self.what;
         host::ensure(host::IMAGES, !no_install)?;
-        host::ensure_rust_targets(&[image::BARE])?;
+        host::ensure_rust_targets(&[image::BARE, image::MUSL])?;
         let probe = Step::of("build the probe guest", |_| image::build_probe(root))?;
+        // Static, as in an image: a dynamic loader would be most of the time to the first byte.
         Step::of("build the bench", |_| {
             Cmd::new("cargo")
-                .args(["build", "--quiet", "--release", "--package", "benches"])
+                .args(["build", "--quiet", "--release", "--target", image::MUSL])
+                .args(["--package", "benches", "--bins"])
                 .dir(root)
                 .check()
         })?;
-        let mut command = Cmd::new(image::target_dir(root).join("release/benches")).arg("boot");
+        let programs = image::target_dir(root).join(image::MUSL).join("release");
+        let mut command = Cmd::new(programs.join("benches")).arg("boot");
         if *quick {
             command = command.arg("--quick");
         }

@@ -19,10 +19,14 @@ const ABSENT: u8 = 0xff;
 pub struct Serial;
 
 impl Serial {
-    /// Eight bits, FIFO on.
+    /// Eight bits, FIFO on, nothing waiting.
+    ///
+    /// Switching the FIFO on throws away what was typed before. QEMU forgets to tell its other half
+    /// then that there is room again, and hears nothing more until the data register is read.
     pub fn open() -> Self {
         out8(LINE_CONTROL, 3);
         out8(FIFO_CONTROL, 1);
+        let _stale = in8(BASE);
         Self
     }
 

@@ -1,6 +1,10 @@
 //! The committed library is clean, and each rule notices what it is for.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has to stop")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has to stop"
+)]
 
 use std::path::{Path, PathBuf};
 

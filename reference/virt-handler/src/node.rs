@@ -4,6 +4,7 @@ mod cpu;
 mod heartbeat;
 mod kvm;
 mod labels;
+mod offer;
 
 pub use heartbeat::{Heartbeat, HeartbeatError};
 pub use kvm::open_to_all;

@@ -37,6 +37,8 @@ use crate::{
 /// Nodes that are not ready after this time will not be.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// An API server that was killed is back after this time, even on a busy host.
+const RESTART: Duration = Duration::from_secs(30);
 /// Seconds after which an image that is being imported will not be.
 const LOAD: &str = "300";
 
@@ -114,12 +116,25 @@ pub fn state(plan: &Plan) -> State {
     }
 }
 
+/// What is there once a control plane that is being restarted had time to answer.
+fn settled(plan: &Plan) -> State {
+    let started = Instant::now();
+    loop {
+        match state(plan) {
+            State::Broken if started.elapsed() < RESTART => {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            state => return state,
+        }
+    }
+}
+
 /// Brings a cluster up; one that runs already is left alone.
 pub fn up(wish: &Wish, tools: &Tools) -> anyhow::Result<Plan> {
     host::require_root("a local cluster")?;
     let _lock = lock(&wish.name)?;
     if let Some(plan) = load(&wish.name)? {
-        match state(&plan) {
+        match settled(&plan) {
             State::Running => {
                 say!(
                     "cluster {} is running already ({} nodes)",
@@ -167,7 +182,7 @@ fn start(plan: &Plan, tools: &Tools, dns: bool, step: &Step) -> anyhow::Result<(
     std::thread::scope(|scope| {
         let nodes: Vec<_> = plan
             .node_plans()
-            .map(|node| scope.spawn(move || node::start(&node, facts, dns)))
+            .map(|node| scope.spawn(move || node::start(&node, facts)))
             .collect();
         nodes.into_iter().try_for_each(|node| match node.join() {
             Ok(result) => result,

@@ -101,8 +101,8 @@ mod tests {
         assert_eq!(tun.short_name(), "tun");
         assert_eq!(tun.socket_name(), "kubevirt-tun.sock");
         assert_eq!(
-            tun.path_under(Path::new("/proc/1/root")),
-            Path::new("/proc/1/root/dev/net/tun")
+            tun.path_under(Path::new("/host")),
+            Path::new("/host/dev/net/tun")
         );
         assert_eq!(tun.allocation().devices[0].host_path, "/dev/net/tun");
     }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use virt_kit::{fault::Fault, health::Health};
 
-use super::{cpu, kvm, labels};
+use super::{cpu, kvm, labels, offer};
 use crate::{device_plugin::PluginSet, report::chain};
 
 const PERIOD: Duration = Duration::from_secs(60);
@@ -27,6 +27,8 @@ const JITTER: Duration = Duration::from_secs(12);
 const RETRY: Duration = Duration::from_secs(5);
 /// How long the first beat waits for the device plugins.
 const PLUGIN_PATIENCE: Duration = Duration::from_secs(10);
+/// How long it waits after that for the kubelet to tell the scheduler.
+const OFFER_PATIENCE: Duration = Duration::from_secs(20);
 const BEAT_PATIENCE: Duration = Duration::from_secs(15);
 const FAREWELL_PATIENCE: Duration = Duration::from_secs(5);
 const HEALTH_PART: &str = "heartbeat";
@@ -64,6 +66,11 @@ impl Heartbeat {
         tokio::select! {
             () = token.cancelled() => return self.farewell().await,
             _ = timeout(PLUGIN_PATIENCE, self.plugins_registered()) => {}
+        }
+        let wanted = offer::expected(&self.host_root);
+        tokio::select! {
+            () = token.cancelled() => return self.farewell().await,
+            _ = timeout(OFFER_PATIENCE, offer::seen(&self.client, &self.node, &wanted)) => {}
         }
         loop {
             let pause = match timeout(BEAT_PATIENCE, self.beat()).await {

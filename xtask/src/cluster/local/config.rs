@@ -17,7 +17,7 @@ pub struct HostFacts {
 pub const PAUSE_IMAGE: &str = "registry.virtmark.dev/pause:v1";
 
 /// kubelet's configuration. JSON is YAML.
-pub fn kubelet(node: &Node<'_>, facts: HostFacts, dns: bool) -> Value {
+pub fn kubelet(node: &Node<'_>, facts: HostFacts) -> Value {
     let pki = node.plan.dir.join("pki");
     let name = node.name();
     let mut config = json!({
@@ -172,7 +172,7 @@ mod tests {
             cgroup_v2,
             sys_resource,
         };
-        let config = kubelet(&node, facts, false);
+        let config = kubelet(&node, facts);
         assert_eq!(config.get("failCgroupV1").is_some(), tolerates_v1);
         assert_eq!(config.get("featureGates").is_some(), in_user_namespace);
         let toml = containerd(&node, facts);

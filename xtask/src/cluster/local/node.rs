@@ -40,8 +40,8 @@ pub fn copy_init(plan: &Plan) -> anyhow::Result<()> {
 }
 
 /// Writes the node's files and starts its init, which waits for the cable.
-pub fn start(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<()> {
-    write_files(node, facts, dns)?;
+pub fn start(node: &Node<'_>, facts: HostFacts) -> anyhow::Result<()> {
+    write_files(node, facts)?;
     let command = Cmd::new("unshare")
         .args([
             "--mount",
@@ -100,7 +100,7 @@ pub fn enter(node: &Node<'_>) -> anyhow::Result<Cmd> {
         .args(["--mount", "--net", "--uts", "--ipc", "--pid", "--"]))
 }
 
-fn write_files(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<()> {
+fn write_files(node: &Node<'_>, facts: HostFacts) -> anyhow::Result<()> {
     for dir in [
         "kubelet",
         "containerd",
@@ -112,7 +112,7 @@ fn write_files(node: &Node<'_>, facts: HostFacts, dns: bool) -> anyhow::Result<(
     ] {
         fs::create_dir_all(node.file(dir))?;
     }
-    let kubelet = config::kubelet(node, facts, dns).to_string();
+    let kubelet = config::kubelet(node, facts).to_string();
     fs::write(node.file("kubelet.json"), kubelet)?;
     fs::write(
         node.file("containerd.toml"),
