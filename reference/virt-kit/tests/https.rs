@@ -1,4 +1,5 @@
 //! The HTTPS server against real TLS clients: who gets in, and that renewed certificates are used.
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
 
 use std::{net::SocketAddr, path::Path, sync::Arc};
 

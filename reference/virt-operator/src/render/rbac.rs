@@ -15,8 +15,7 @@ const ACCOUNTS: &[Account] = &[
     Account {
         name: "kubevirt-apiserver",
         cluster: api_rules,
-        // To find the virt-handler of a node.
-        local: || vec![rule("", &["pods"], &["get", "list", "watch"])],
+        local: api_local_rules,
     },
     Account {
         name: "kubevirt-controller",
@@ -37,25 +36,25 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 
 fn api_rules() -> Vec<Value> {
     vec![
-        rule(
-            "kubevirt.io",
-            &["virtualmachines"],
-            &["get", "list", "watch", "patch"],
-        ),
+        rule("kubevirt.io", &["virtualmachines"], &["get", "patch"]),
         rule("kubevirt.io", &["virtualmachines/status"], &["patch"]),
         rule(
             "kubevirt.io",
             &["virtualmachineinstances"],
-            &["get", "list", "watch", "patch", "delete"],
+            &["get", "patch"],
         ),
-        rule("kubevirt.io", &["kubevirts"], &["get", "list", "watch"]),
-        rule("", &["pods"], &["get", "list", "watch"]),
+        rule("kubevirt.io", &["kubevirts"], &["list", "watch"]),
         rule(
             "authorization.k8s.io",
             &["subjectaccessreviews"],
             &["create"],
         ),
     ]
+}
+
+/// To find the virt-handler of a node.
+fn api_local_rules() -> Vec<Value> {
+    vec![rule("", &["pods"], &["list"])]
 }
 
 fn controller_rules() -> Vec<Value> {
