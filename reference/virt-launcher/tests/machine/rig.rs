@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     fs::{self, File},
     future::Future,
-    path::Path,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
@@ -48,6 +48,8 @@ pub(crate) enum On {
 
 /// A launcher, its watch and its directories. Killed when dropped.
 pub(crate) struct Rig {
+    /// Before the directory: fields are dropped in this order.
+    _words: Words,
     directory: TempDir,
     launcher: Child,
     watch: Streaming<DomainState>,
@@ -55,6 +57,18 @@ pub(crate) struct Rig {
     pub(crate) paths: LauncherPaths,
     /// The last state that was seen.
     pub(crate) state: DomainState,
+}
+
+/// What the launcher logs: shown only when the test fails.
+struct Words(PathBuf);
+
+#[expect(clippy::print_stderr, reason = "a failing test tells what it saw")]
+impl Drop for Words {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", fs::read_to_string(&self.0).unwrap_or_default());
+        }
+    }
 }
 
 /// How a launcher ended.
@@ -114,6 +128,8 @@ impl Rig {
         let directory = tempdir().unwrap();
         let paths = LauncherPaths::in_pod(directory.path());
         let output = File::create(directory.path().join("stdout")).unwrap();
+        let words = Words(directory.path().join("stderr"));
+        let errors = File::create(&words.0).unwrap();
         let mut command = Command::new(launcher());
         command
             .args([
@@ -131,6 +147,7 @@ impl Rig {
             .arg("--termination-log")
             .arg(directory.path().join("termination-log"))
             .stdout(Stdio::from(output))
+            .stderr(Stdio::from(errors))
             .kill_on_drop(true);
         if on == On::Tcg {
             command.args(["--allow-emulation", "--kvm", "/nonexistent"]);
@@ -140,6 +157,7 @@ impl Rig {
         ping(&mut client).await;
         let watch = client.watch(WatchRequest {}).await.unwrap().into_inner();
         let mut rig = Self {
+            _words: words,
             directory,
             launcher,
             watch,
