@@ -134,11 +134,12 @@ pub struct Prepared {
     pub suite: PathBuf,
 }
 
-/// Builds the suite's program for this machine.
+/// Builds the suite's program for this machine, with the features of the whole workspace, so that
+/// dependencies which the tests have built are not built again.
 pub fn build_suite(root: &Path) -> anyhow::Result<PathBuf> {
     Step::of("build the suite", |_| {
         Cmd::new("cargo")
-            .args(["build", "--quiet", "--package", "virtmark"])
+            .args(["build", "--quiet", "--workspace", "--bin", "virtmark"])
             .dir(root)
             .check()
     })?;

@@ -17,11 +17,16 @@ use crate::{
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   cargo xtask test               everything
-  cargo xtask test --no-cluster  what needs no cluster")]
+  cargo xtask test --no-cluster  what needs no cluster
+  cargo xtask test --stage tidy  one stage")]
 pub struct TestArgs {
     /// Leave out the stages that need a cluster.
     #[arg(long)]
     no_cluster: bool,
+
+    /// Run only the stages whose name contains this.
+    #[arg(long, value_name = "WORD")]
+    stage: Option<String>,
 
     /// Do not install missing packages; name them instead.
     #[arg(long)]
@@ -39,7 +44,11 @@ impl TestArgs {
     pub fn run(&self, root: &Path) -> anyhow::Result<()> {
         self.prepare()?;
         let mut outcomes = Vec::new();
+        let wanted = |name: &str| self.stage.as_deref().is_none_or(|word| name.contains(word));
         let mut stage = |name: &'static str, work: &dyn Fn() -> anyhow::Result<()>| {
+            if !wanted(name) {
+                return;
+            }
             say!("\n== {name}");
             let error = work().err();
             if let Some(error) = &error {
@@ -60,6 +69,7 @@ impl TestArgs {
                 cluster_stages::conformance(root, install)
             });
         }
+        anyhow::ensure!(!outcomes.is_empty(), "no stage has that name");
         summary(&outcomes)
     }
 
